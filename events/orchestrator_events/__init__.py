@@ -1,0 +1,155 @@
+"""Events, gates and decisions, the bus that carries them, and the subscribers that come with it."""
+
+from __future__ import annotations
+
+from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Budget, Charge, Reservation, Usage
+from orchestrator_events.bus import (
+    EVERYTHING,
+    Bus,
+    Guard,
+    Observer,
+    Question,
+    Recorder,
+    Responder,
+    Subscription,
+)
+from orchestrator_events.clock import Clock, SystemClock
+from orchestrator_events.decision import (
+    AskUser,
+    Decision,
+    DecisionTaken,
+    Deny,
+    Inject,
+    Modify,
+    Proceed,
+    Ruling,
+)
+from orchestrator_events.errors import (
+    EventError,
+    JournalConflictError,
+    JournalError,
+    OrchestratorError,
+    StateError,
+)
+from orchestrator_events.event import Event, Fact, Gate
+from orchestrator_events.execution import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    BudgetRaised,
+    ChildEnded,
+    ChildStarted,
+    ExecutionCancelled,
+    ExecutionEnd,
+    ExecutionFailed,
+    ExecutionInterrupted,
+    ExecutionResumed,
+    ExecutionStart,
+    OrchestratorComplete,
+    SubscriberFailed,
+)
+from orchestrator_events.journal import Batch, Head, Journal
+from orchestrator_events.ledger import Ledger, Refusal
+from orchestrator_events.record import Entry, Record
+from orchestrator_events.registry import event_class, event_names
+from orchestrator_events.run import (
+    AttemptFailed,
+    AttemptPassed,
+    BudgetExhausted,
+    BudgetOverrun,
+    CandidateGenerated,
+    EvaluationRequested,
+    EvaluationStarted,
+    GenerationAbandoned,
+    GenerationRequested,
+    GenerationStarted,
+    PromptReady,
+    PromptRefined,
+    RefinementRequested,
+)
+from orchestrator_events.subscribers.guard import guard_budget
+from orchestrator_events.subscribers.history import record_history
+from orchestrator_events.subscribers.log import log_attempts, log_records
+from orchestrator_events.subscribers.metrics import ALL, Metrics, Spending, Summary, TimerError, Timing
+from orchestrator_events.verdict import CaseResult, CaseStatus
+
+__all__ = [
+    "ALL",
+    "EVERYTHING",
+    "ApprovalAnswered",
+    "ApprovalRequested",
+    "AskUser",
+    "AttemptFailed",
+    "AttemptPassed",
+    "Batch",
+    "Blob",
+    "Budget",
+    "BudgetExhausted",
+    "BudgetOverrun",
+    "BudgetRaised",
+    "Bus",
+    "CandidateGenerated",
+    "CaseResult",
+    "CaseStatus",
+    "Charge",
+    "ChildEnded",
+    "ChildStarted",
+    "Clock",
+    "Decision",
+    "DecisionTaken",
+    "Deny",
+    "Entry",
+    "EvaluationRequested",
+    "EvaluationStarted",
+    "Event",
+    "EventError",
+    "ExecutionCancelled",
+    "ExecutionEnd",
+    "ExecutionFailed",
+    "ExecutionInterrupted",
+    "ExecutionResumed",
+    "ExecutionStart",
+    "Fact",
+    "Gate",
+    "GenerationAbandoned",
+    "GenerationRequested",
+    "GenerationStarted",
+    "Guard",
+    "Head",
+    "Inject",
+    "Journal",
+    "JournalConflictError",
+    "JournalError",
+    "Ledger",
+    "Metrics",
+    "Modify",
+    "Observer",
+    "OrchestratorComplete",
+    "OrchestratorError",
+    "Proceed",
+    "PromptReady",
+    "PromptRefined",
+    "Question",
+    "Record",
+    "Recorder",
+    "RefinementRequested",
+    "Refusal",
+    "Reservation",
+    "Responder",
+    "Ruling",
+    "Spending",
+    "StateError",
+    "SubscriberFailed",
+    "Subscription",
+    "Summary",
+    "SystemClock",
+    "TimerError",
+    "Timing",
+    "Usage",
+    "event_class",
+    "event_names",
+    "guard_budget",
+    "log_attempts",
+    "log_records",
+    "record_history",
+]

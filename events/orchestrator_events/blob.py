@@ -1,0 +1,59 @@
+"""Text that a record names by its digest instead of carrying it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import sha256
+
+import attrs
+
+from orchestrator_events.errors import EventError
+
+__all__ = ["Blob"]
+
+
+@attrs.define(eq=False, repr=False)
+class Blob:
+    """A text and, computed on first use, its size and SHA-256.
+
+    Records carry `{"bytes": …, "sha256": …}`; the journal stores the text beside them in the same
+    transaction. A blob read from a record alone (an export without its blobs) has `text` None.
+    """
+
+    text: str | None
+    known_digest: str | None = None
+    known_size: int | None = None
+
+    @cached_property
+    def data(self) -> bytes:
+        """The UTF-8 bytes; raises EventError when only the digest is known, or for a lone surrogate."""
+        if self.text is None:
+            raise EventError(f"the text of blob {self.known_digest} was not loaded: read it from its journal")
+        try:
+            return self.text.encode()
+        except UnicodeEncodeError as error:
+            message = f"a text holds a lone surrogate at character {error.start}: decode text strictly"
+            raise EventError(message) from error
+
+    @cached_property
+    def digest(self) -> str:
+        """Lower-case hexadecimal SHA-256 of the bytes."""
+        return self.known_digest or sha256(self.data).hexdigest()
+
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+        return len(self.data) if self.known_size is None else self.known_size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Blob):
+            return NotImplemented
+        if self.text is not None and other.text is not None:
+            return self.text == other.text
+        return self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Blob({self.digest[:12]}, {self.size} bytes)"

@@ -1,0 +1,293 @@
+"""The event bus: one recorder, then ordered and isolated observers; gates that may refuse an act.
+
+Delivery has two stages. The recorder stores the batch; only when it has returned do the observers see it,
+record by record, so that no subscriber ever sees what a crash could take back. An observer that raises, or an
+async one that outlasts its limit, is logged and reported; it never breaks a run and never stops the others.
+
+This is the only module that imports blinker. Its signals hold the connections, so a host's plain
+`bus.signal("attempt:failed").connect(f)` works; what is ours is the delivery, since blinker calls receivers
+in no defined order, lets the first that raises stop the rest, and costs 0.6 µs a receiver in bookkeeping. The
+order of receivers is computed when one connects or leaves, not when a record is delivered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from inspect import isawaitable
+from itertools import count
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import ref
+
+import attrs
+from blinker import ANY, Signal
+from blinker.base import ANY_ID
+
+from orchestrator_events.decision import Decision, Deny, Ruling, fold, lawful
+from orchestrator_events.errors import EventError
+from orchestrator_events.event import Event, Fact, Gate
+from orchestrator_events.execution import SubscriberFailed
+from orchestrator_events.journal import Batch, Journal
+from orchestrator_events.patience import settled
+from orchestrator_events.question import Guard, Question, Responder, last_word
+from orchestrator_events.record import Record
+from orchestrator_events.registry import event_class
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+__all__ = ["EVERYTHING", "Bus", "Guard", "Observer", "Question", "Recorder", "Responder", "Subscription"]
+
+EVERYTHING = "*"
+"""Name of the signal that receives every record."""
+
+ASYNC_OBSERVER_LIMIT_S = 5.0
+RESPONDER_LIMIT_S = 30.0
+
+Receiver = TypeVar("Receiver", bound=Callable[..., Any])
+
+Observer = Callable[[Record], Awaitable[None] | None]
+Recorder = Callable[[Batch, Journal], Awaitable[None]]
+
+
+@attrs.define(eq=False)
+class Subscription:
+    """One receiver on the bus until `close()`, which is also what leaving a `with` block does."""
+
+    receiver: Callable[[Any], Any]
+    subscriber: str
+    priority: int
+    signals: tuple[EventSignal, ...]
+
+    def close(self) -> None:
+        """Stop receiving; closing twice does nothing."""
+        for signal in self.signals:
+            signal.disconnect(self)
+
+    def __call__(self, sender: object, record: Record) -> object:  # noqa: ARG002 -- blinker's signature
+        """Blinker's way in: a host that sends on the signal itself reaches us too."""
+        return self.receiver(record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class EventSignal(Signal):
+    """A blinker signal that knows the order of connection and tells its bus when a receiver comes or goes."""
+
+    def __init__(self, name: str, numbers: Iterator[int], changed: Callable[[], None]) -> None:
+        super().__init__(f"Records of {name}.")
+        self.name = name
+        self.numbers = numbers
+        self.changed = changed
+        self.order: dict[Hashable, int] = {}
+
+    def connect(self, receiver: Receiver, sender: Any = ANY, weak: bool = True) -> Receiver:  # noqa: FBT001 -- blinker's signature
+        """Connect as blinker does; the receiver is called as `receiver(run_id, record=record)`.
+
+        At a gate, `record` is the Question and the receiver has to return a Decision.
+        """
+        connected = super().connect(receiver, sender, weak)
+        self.order.setdefault(next(reversed(self.receivers)), next(self.numbers))
+        self.changed()
+        return connected
+
+    def _disconnect(self, receiver_id: Hashable, sender_id: Hashable) -> None:
+        # Blinker keeps an empty set for every receiver and sender it ever saw: a leak for each filtered run.
+        senders = list(self._by_receiver.get(receiver_id, ()))
+        super()._disconnect(receiver_id, sender_id)
+        for sender in senders:
+            if not self._by_sender.get(sender):
+                self._by_sender.pop(sender, None)
+        if not self._by_receiver.get(receiver_id):
+            self._by_receiver.pop(receiver_id, None)
+            self.receivers.pop(receiver_id, None)
+            self.order.pop(receiver_id, None)
+        self.changed()
+
+    def routes(self) -> list[Route]:
+        """The connected receivers, each with the run ids it wants (None for all) and when it connected."""
+        found = []
+        for receiver_id, receiver in list(self.receivers.items()):
+            wanted = self._by_receiver.get(receiver_id, set())
+            only = None if ANY_ID in wanted else frozenset(wanted)
+            found.append(route_of(receiver, only, self.order.get(receiver_id, 0)))
+        return found
+
+
+@attrs.frozen(eq=False)
+class Route:
+    """One step of a delivery plan."""
+
+    deliver: Callable[[Any], Any]
+    only: frozenset[object] | None
+    subscriber: str
+    priority: int
+    order: int
+
+    def wants(self, run_id: str) -> bool:
+        """Whether the receiver asked for this run."""
+        return self.only is None or run_id in self.only
+
+
+@attrs.define(eq=False)
+class Bus:
+    """Publishes records to subscribers and puts gates to those who may refuse.
+
+    A bus belongs to an Orchestrator and outlives its runs; it keeps nothing about any run.
+    """
+
+    recorder: Recorder | None = None
+    """The one subscriber that stores; a failure of it stops the run."""
+    guard: Guard | None = None
+    """The budget's voice at every gate: asked last, about the request as modified."""
+    signals: dict[str, EventSignal] = attrs.field(init=False, factory=dict)
+    plans: dict[str, tuple[Route, ...]] = attrs.field(init=False, factory=dict)
+    numbers: Iterator[int] = attrs.field(init=False, factory=lambda: count(1))
+
+    def subscribe(
+        self,
+        receiver: Observer,
+        *events: type[Fact],
+        run_id: str | None = None,
+        priority: int = 0,
+        name: str = "",
+    ) -> Subscription:
+        """Have `receiver(record)` called for these events (none named: for all), lower priorities first.
+
+        With `run_id`, only for that run. An async receiver is awaited for at most 5 s. Raises EventError for
+        a gate, which nothing records: `answer` it.
+        """
+        for event in events:
+            expect_kind(event, "fact", "answer")
+        signals = tuple(self.signal(event.name) for event in events) or (self.signal(EVERYTHING),)
+        subscription = Subscription(receiver, name or name_of(receiver), priority, signals)
+        for signal in signals:
+            signal.connect(subscription, ANY if run_id is None else run_id, weak=False)
+        return subscription
+
+    def answer(
+        self, gate: type[Gate], responder: Responder, *, priority: int = 0, name: str = ""
+    ) -> Subscription:
+        """Have `responder(question)` decide at this gate; one that raises or is silent for 30 s denies.
+
+        So does one that returns no decision, or changes a field that is not `modifiable`. Raises EventError
+        for a fact, which nobody can refuse: `subscribe` to it.
+        """
+        expect_kind(gate, "gate", "subscribe")
+        signal = self.signal(gate.name)
+        subscription = Subscription(responder, name or name_of(responder), priority, (signal,))
+        signal.connect(subscription, weak=False)
+        return subscription
+
+    def signal(self, name: str) -> EventSignal:
+        """The blinker signal of a wire name, or of EVERYTHING; raises EventError for an unknown name."""
+        if name not in self.signals:
+            if name != EVERYTHING:
+                event_class(name)
+            self.signals[name] = EventSignal(name, self.numbers, self.forget_plans)
+        return self.signals[name]
+
+    async def publish(self, batch: Batch, journal: Journal) -> list[SubscriberFailed]:
+        """Record a batch, then show it to the observers; the observers' failures come back as events.
+
+        Raises what the recorder raises: nothing unrecorded is ever shown.
+        """
+        if self.recorder is not None:
+            await self.recorder(batch, journal)
+        failures: list[SubscriberFailed] = []
+        for record in batch.records:
+            name = record.event.name
+            routes = self.plans.get(name)
+            for route in self.plan(name) if routes is None else routes:
+                if route.only is not None and not route.wants(record.run_id):
+                    continue
+                try:
+                    answer = route.deliver(record)
+                    if answer is not None and isawaitable(answer):
+                        await settled(answer, ASYNC_OBSERVER_LIMIT_S)
+                except Exception as error:  # noqa: BLE001 -- no observer's error may reach the run
+                    failures.append(failure(route.subscriber, name, error))
+        return failures
+
+    async def ask(self, question: Question) -> Ruling:
+        """Put a gate to its responders in order, fold their answers, and let the guard have the last word."""
+        routes = self.plans.get(question.gate.name)
+        if routes is None:
+            routes = self.plan(question.gate.name)
+        answers = [(r.subscriber, await decision_of(r, question)) for r in routes if r.wants(question.run_id)]
+        ruling = fold(answers)
+        if ruling.deny is not None or self.guard is None:
+            return ruling
+        return last_word(self.guard, question, ruling)
+
+    def plan(self, name: str) -> tuple[Route, ...]:
+        """The routes of one wire name, by priority, then in order of subscription."""
+        plans = self.plans
+        routes = self.signal(name).routes()
+        if EVERYTHING in self.signals and event_class(name).kind == "fact":
+            routes += self.signals[EVERYTHING].routes()
+        plan = tuple(sorted(routes, key=lambda route: (route.priority, route.order)))
+        plans[name] = plan
+        return plan
+
+    def forget_plans(self) -> None:
+        """Have every plan made anew; a plan being made in another thread goes into the dropped dict."""
+        self.plans = {}
+
+
+def expect_kind(event: type[Event], kind: str, other: str) -> None:
+    """Raise EventError, naming the method to use, for an event of the other kind."""
+    if event.kind != kind:
+        raise EventError(f"{event.name} is a {event.kind}, not a {kind}: use Bus.{other}")
+
+
+def route_of(receiver: Any, only: frozenset[object] | None, order: int) -> Route:
+    """The way to one receiver: ours takes the record alone, a host's plain one takes blinker's arguments."""
+    if isinstance(receiver, Subscription):
+        return Route(receiver.receiver, only, receiver.subscriber, receiver.priority, order)
+    strong = receiver() if isinstance(receiver, ref) else receiver
+
+    def deliver(record: Record) -> object:
+        target = receiver() if isinstance(receiver, ref) else receiver
+        return None if target is None else target(record.run_id, record=record)
+
+    return Route(deliver, only, name_of(strong), 0, order)
+
+
+async def decision_of(route: Route, question: Question) -> Decision:
+    """One responder's decision; an error, a time-out or an unlawful answer is a denial with the reason."""
+    try:
+        answer = route.deliver(question)
+        if isawaitable(answer):
+            answer = await settled(answer, RESPONDER_LIMIT_S)
+        return lawful(answer, question.gate, route.subscriber)
+    except Exception as error:  # noqa: BLE001 -- whatever a responder raises is a denial
+        return Deny(f"{route.subscriber} failed at {question.gate.name}: {type(error).__name__}: {error}")
+
+
+def name_of(receiver: object) -> str:
+    """A name to show for a receiver that was given none."""
+    return getattr(receiver, "__qualname__", type(receiver).__qualname__)
+
+
+def failure(subscriber: str, event: str, error: Exception) -> SubscriberFailed:
+    """Log an observer's failure and make the event that notes it.
+
+    Where the host did not configure structlog, which then writes to stdout, the line goes to `logging`.
+    """
+    import structlog
+
+    detail = f"{type(error).__name__}: {error}"
+    if structlog.is_configured():
+        logger: FilteringBoundLogger = structlog.get_logger("orchestrator")
+        logger.warning("subscriber failed", subscriber=subscriber, on=event, error=detail)
+    else:
+        logging.getLogger("orchestrator").warning("%s failed at %s: %s", subscriber, event, detail)
+    return SubscriberFailed(subscriber=subscriber, event=event, error=detail)

@@ -1,0 +1,37 @@
+"""What every event is: a frozen value with a wire name, a version and a kind."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+
+__all__ = ["Event", "Fact", "Gate"]
+
+
+@attrs.frozen(kw_only=True)
+class Event:
+    """Base of all events; subclasses set `name` (the wire name) and, when a field changes, `version`."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    kind: ClassVar[Literal["fact", "gate"]]
+
+
+@attrs.frozen(kw_only=True)
+class Fact(Event):
+    """Something that happened: recorded, published, and beyond refusing."""
+
+    kind: ClassVar[Literal["fact", "gate"]] = "fact"
+
+
+@attrs.frozen(kw_only=True)
+class Gate(Event):
+    """A question asked before an act or before a result is used; subscribers answer with a decision.
+
+    A gate is never recorded itself: the fact that follows it carries the decisions taken. Only the fields in
+    `modifiable` may be changed by a decision; the others say what the act is and what it is counted as.
+    """
+
+    kind: ClassVar[Literal["fact", "gate"]] = "gate"
+    modifiable: ClassVar[tuple[str, ...]] = ()

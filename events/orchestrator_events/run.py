@@ -1,0 +1,186 @@
+"""Events of the conformance run (contract 1): prompt, generate, evaluate, refine."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Charge, Reservation
+from orchestrator_events.decision import DecisionTaken
+from orchestrator_events.event import Fact, Gate
+from orchestrator_events.verdict import CaseResult
+
+__all__ = [
+    "AttemptFailed",
+    "AttemptPassed",
+    "BudgetExhausted",
+    "BudgetOverrun",
+    "CandidateGenerated",
+    "EvaluationRequested",
+    "EvaluationStarted",
+    "GenerationAbandoned",
+    "GenerationRequested",
+    "GenerationStarted",
+    "PromptReady",
+    "PromptRefined",
+    "RefinementRequested",
+]
+
+
+@attrs.frozen(kw_only=True)
+class PromptReady(Fact):
+    """The prompt of the next attempt is rendered."""
+
+    name: ClassVar[str] = "prompt:ready"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    prompt: Annotated[Blob, "The prompt, whole."]
+    strategy: Annotated[str, "Strategy in force, with its parameters."]
+    parameters: Annotated[str, "JSON object of the generation parameters for this attempt."]
+    seed: Annotated[str, "Label of the code seed the strategy mixed in; empty without one."] = ""
+
+
+@attrs.frozen(kw_only=True)
+class GenerationRequested(Gate):
+    """May the generator be called?"""
+
+    name: ClassVar[str] = "generation:requested"
+    modifiable: ClassVar[tuple[str, ...]] = ("prompt", "parameters", "max_tokens")
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    prompt: Annotated[str, "The prompt as it would be sent; every section of the spec must stay in it."]
+    parameters: Annotated[str, "JSON object of the generation parameters."]
+    max_tokens: Annotated[int | None, "Output tokens asked for; None where nothing limits them."]
+    key: Annotated[str, "Idempotency key of the call."]
+
+
+@attrs.frozen(kw_only=True)
+class GenerationStarted(Fact):
+    """The intent to call the generator, committed before the call, with what is reserved for it."""
+
+    name: ClassVar[str] = "generation:started"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    parameters: Annotated[str, "JSON object of the parameters actually sent."]
+    reservation: Annotated[
+        Reservation, "Worst case held until the call is settled, with its idempotency key."
+    ]
+    prompt: Annotated[Blob | None, "The prompt as sent, where a gate changed it."] = None
+    decisions: Annotated[tuple[DecisionTaken, ...], "What the gate's subscribers decided."] = ()
+
+
+@attrs.frozen(kw_only=True)
+class CandidateGenerated(Fact):
+    """The generator answered; the answer is stored before it is judged."""
+
+    name: ClassVar[str] = "candidate:generated"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    key: Annotated[str, "Idempotency key of the call."]
+    candidate: Annotated[Blob, "The candidate, exactly as generated."]
+    form: Annotated[str, "text, or files: a JSON object of path to text."]
+    charge: Annotated[Charge, "What the call was charged."]
+    duration_us: Annotated[int, "Time the call took, microseconds."]
+    isolation: Annotated[str, "Isolation level in force for the generator."] = "none"
+
+
+@attrs.frozen(kw_only=True)
+class GenerationAbandoned(Fact):
+    """A call's outcome is unknown or of no use to the run; it is charged and may be made again."""
+
+    name: ClassVar[str] = "generation:abandoned"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    key: Annotated[str, "Idempotency key of the call."]
+    charge: Annotated[Charge, "What the call was charged."]
+    reason: Annotated[str, "Why its answer is not used."]
+
+
+@attrs.frozen(kw_only=True)
+class EvaluationRequested(Gate):
+    """May the eval suite be run on this candidate?"""
+
+    name: ClassVar[str] = "evaluation:requested"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    candidate: Annotated[Blob, "The candidate, exactly as generated."]
+
+
+@attrs.frozen(kw_only=True)
+class EvaluationStarted(Fact):
+    """The intent to run the eval suite, committed before it runs."""
+
+    name: ClassVar[str] = "evaluation:started"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    decisions: Annotated[tuple[DecisionTaken, ...], "What the gate's subscribers decided."] = ()
+
+
+@attrs.frozen(kw_only=True)
+class AttemptPassed(Fact):
+    """Every expected case passed: the candidate conforms."""
+
+    name: ClassVar[str] = "attempt:passed"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    passed: Annotated[tuple[str, ...], "Ids of the cases that passed, in the order reported."]
+    duration_us: Annotated[int, "Time the evaluation took, microseconds."]
+    is_pinned: Annotated[
+        bool, "True when the expected case ids were named beforehand, not taken from the report."
+    ]
+    isolation: Annotated[str, "Isolation level in force for the evaluation."] = "none"
+
+
+@attrs.frozen(kw_only=True)
+class AttemptFailed(Fact):
+    """No candidate came, or it does not conform; what failed goes into the next prompt."""
+
+    name: ClassVar[str] = "attempt:failed"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    stage: Annotated[str, "generation or evaluation."]
+    failing: Annotated[
+        tuple[CaseResult, ...], "Every case that did not pass; empty after a failed generation."
+    ] = ()
+    passed: Annotated[tuple[str, ...], "Ids of the cases that passed, in the order reported."] = ()
+    error: Annotated[str, "Why the generation failed; empty after an evaluation."] = ""
+    reused_from: Annotated[
+        int, "Attempt whose verdict is reused for the identical candidate; 0 when evaluated."
+    ] = 0
+    repeats: Annotated[int, "How many times in a row this same candidate came, after the first."] = 0
+    duration_us: Annotated[int, "Time the generation or evaluation took, microseconds."] = 0
+    key: Annotated[str, "Idempotency key of the failed call; empty after an evaluation."] = ""
+    charge: Annotated[Charge | None, "What the failed call was charged; None after an evaluation."] = None
+    isolation: Annotated[str, "Isolation level in force for the failing stage."] = "none"
+
+
+@attrs.frozen(kw_only=True)
+class RefinementRequested(Gate):
+    """May another attempt be made?"""
+
+    name: ClassVar[str] = "refinement:requested"
+    attempt: Annotated[int, "Number the next attempt would have."]
+
+
+@attrs.frozen(kw_only=True)
+class PromptRefined(Fact):
+    """The strategy decided what changes for the next attempt."""
+
+    name: ClassVar[str] = "prompt:refined"
+    attempt: Annotated[int, "Number of the attempt it is for, from 2."]
+    feedback: Annotated[str, "How much of the failures the next prompt shows: ids or details."]
+    parameters: Annotated[str, "JSON object of the parameters the strategy changes; {} for none."] = "{}"
+    seed: Annotated[str, "Label of the code seed the strategy mixes in; empty without one."] = ""
+    notes: Annotated[tuple[str, ...], "Sentences the strategy adds to the next prompt."] = ()
+    decisions: Annotated[tuple[DecisionTaken, ...], "What the gate's subscribers decided."] = ()
+
+
+@attrs.frozen(kw_only=True)
+class BudgetExhausted(Fact):
+    """A limit of the budget is reached; the run ends without a conforming candidate."""
+
+    name: ClassVar[str] = "budget:exhausted"
+    limit: Annotated[str, "The limit, as the budget names it."]
+    detail: Annotated[str, "The sums, in words."]
+
+
+@attrs.frozen(kw_only=True)
+class BudgetOverrun(Fact):
+    """A call used more than was reserved for it; nothing more is bought after it."""
+
+    name: ClassVar[str] = "budget:overrun"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    limits: Annotated[tuple[str, ...], "The limits that were passed."]

@@ -1,0 +1,38 @@
+"""What an adapter of a generator or an evaluator raises; `reason` says why, in words a prompt can show.
+
+OrchestratorError               (orchestrator_events.errors) root of all
+├── GeneratorUnavailableError   the generator cannot be reached: trying again is pointless
+├── GenerationError             one call gave no candidate: costs the attempt and is fed back
+│   └── CandidateRefusedError   what it gave cannot be written beside the eval suite
+└── EvaluationError             the eval suite gave no verdict: the run is interrupted
+"""
+
+from __future__ import annotations
+
+from orchestrator_events.errors import OrchestratorError
+
+__all__ = ["CandidateRefusedError", "EvaluationError", "GenerationError", "GeneratorUnavailableError"]
+
+
+class _AdapterError(OrchestratorError):
+    """An adapter could not do its part."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class GeneratorUnavailableError(_AdapterError):
+    """The generator cannot be found, started or authorised; the run is interrupted, nothing is charged twice."""
+
+
+class GenerationError(_AdapterError):
+    """A call ended without a candidate: bad exit, time-out, oversize or malformed output."""
+
+
+class CandidateRefusedError(GenerationError):
+    """The candidate's files have paths that cannot be written safely, or that belong to the eval suite."""
+
+
+class EvaluationError(_AdapterError):
+    """No verdict: the runner cannot be started, broke down, reported no case or left an unreadable report."""

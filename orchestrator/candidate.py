@@ -1,0 +1,62 @@
+"""A candidate: what the generator made, one text or several files, never altered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+import attrs
+from orchestrator_events.blob import Blob
+
+__all__ = ["FILES", "TEXT", "Candidate"]
+
+TEXT = "text"
+FILES = "files"
+
+
+def frozen_files(files: Mapping[str, str]) -> Mapping[str, str]:
+    """A copy that nobody can change, in order of path."""
+    return MappingProxyType(dict(sorted(files.items())))
+
+
+@attrs.frozen(eq=False)
+class Candidate:
+    """One text, or `files` (relative POSIX path to text); exactly as generated (contract 1)."""
+
+    text: str = ""
+    files: Mapping[str, str] = attrs.field(factory=dict, converter=frozen_files)
+
+    def __attrs_post_init__(self) -> None:
+        if self.text and self.files:
+            raise ValueError("a candidate is one text or several files, not both")
+
+    @property
+    def form(self) -> str:
+        """`text` or `files`."""
+        return FILES if self.files else TEXT
+
+    @cached_property
+    def blob(self) -> Blob:
+        """What the journal stores: the text, or a JSON object of path to text."""
+        if not self.files:
+            return Blob(self.text)
+        return Blob(json.dumps(dict(self.files), ensure_ascii=False, separators=(",", ":")))
+
+    @property
+    def digest(self) -> str:
+        """Lower-case hexadecimal SHA-256 of the stored form."""
+        return self.blob.digest
+
+    @classmethod
+    def from_blob(cls, blob: Blob, form: str) -> Candidate:
+        """The candidate that a record names."""
+        text = blob.data.decode()
+        return cls(files=json.loads(text)) if form == FILES else cls(text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidate) and (self.text, self.files) == (other.text, other.files)
+
+    def __hash__(self) -> int:
+        return hash((self.text, *self.files.items()))

@@ -1,0 +1,201 @@
+"""How a run ended: `Passed | Exhausted`, or an error that carries the same report."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import attrs
+from orchestrator_events.blob import Blob
+from orchestrator_events.errors import OrchestratorError
+from orchestrator_events.journal import Head
+from orchestrator_events.record import GENESIS, Record, chain_digest
+from orchestrator_events.verdict import CaseResult
+
+from orchestrator.attempt import Attempt
+from orchestrator.candidate import Candidate
+
+__all__ = [
+    "Exhausted",
+    "Passed",
+    "RunCancelledError",
+    "RunFailedError",
+    "RunInterruptedError",
+    "RunReport",
+    "UsageTotals",
+]
+
+DISCLAIMER = "workflow result; not a verification for deployment"
+
+
+@attrs.frozen(kw_only=True)
+class UsageTotals:
+    """What the run used, all invocations together."""
+
+    input_tokens: int
+    output_tokens: int
+    money_micro: int
+    """Millionths of the currency."""
+    active_us: int
+    """Active time, microseconds."""
+    is_estimated: bool
+    """Whether any figure is ours and not the generator's."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class RunReport:
+    """What every ending carries (contract 1)."""
+
+    status: ClassVar[str] = "open"
+    run_id: str
+    state: str
+    """State the run is in."""
+    spec_name: str
+    spec_digest: str
+    language: str
+    generator: str
+    evaluator: str
+    strategy: str
+    """Strategy in force, with its parameters."""
+    attempts: int
+    """Attempts begun."""
+    generator_invocations: int
+    """Generator calls made; more than attempts when a call was made again after a crash."""
+    usage: UsageTotals
+    history: tuple[Attempt, ...]
+    """Every judged attempt, in order."""
+    closest: Attempt | None
+    """Most cases passed, then fewest critical failures, then earliest; None when no candidate came."""
+    records: tuple[Record, ...]
+    """The run's records, in order."""
+
+    @cached_property
+    def journal_head(self) -> Head:
+        """Digest and number of the records: keep it, and truncation and rewriting will show."""
+        from orchestrator_events.codec import encode
+
+        digest = GENESIS
+        for record in self.records:
+            digest = chain_digest(digest, encode(record))
+        return Head(digest, len(self.records))
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Why attempts produced no candidate, in order."""
+        return tuple(attempt.error for attempt in self.history if attempt.error)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain data. It says what it is: a workflow result, not a verification."""
+        closest = self.closest
+        return {
+            "kind": DISCLAIMER,
+            "status": self.status,
+            "run": self.run_id,
+            "state": self.state,
+            "spec": {"name": self.spec_name, "digest": self.spec_digest},
+            "language": self.language,
+            "generator": self.generator,
+            "evaluator": self.evaluator,
+            "strategy": self.strategy,
+            "attempts": self.attempts,
+            "generator_invocations": self.generator_invocations,
+            "usage": attrs.asdict(self.usage),
+            "closest": None if closest is None else attempt_json(closest),
+            "history": [attempt_json(attempt) for attempt in self.history],
+            "errors": list(self.errors),
+            "journal_head": {"digest": self.journal_head.digest, "count": self.journal_head.count},
+        }
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Passed(RunReport):
+    """A candidate that passed every expected case, and how it came about."""
+
+    status: ClassVar[str] = "passed"
+    candidate: Candidate
+
+    def as_json(self) -> dict[str, Any]:
+        """The report with the candidate."""
+        return {**super().as_json(), "candidate": candidate_json(self.candidate)}
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Exhausted(RunReport):
+    """No candidate passed within the budget; the closest one, and what it failed."""
+
+    status: ClassVar[str] = "exhausted"
+    limit: str
+    """The limit that ended the run, as the budget names it."""
+    detail: str
+    """The sums, in words."""
+
+    @property
+    def candidate(self) -> Candidate | None:
+        """The closest candidate; None when no attempt produced one."""
+        return None if self.closest is None else self.closest.candidate
+
+    @property
+    def failing(self) -> tuple[CaseResult, ...]:
+        """The cases that the closest candidate failed."""
+        return () if self.closest is None else self.closest.failing
+
+    def as_json(self) -> dict[str, Any]:
+        """The report with the limit and the closest candidate."""
+        candidate = None if self.candidate is None else candidate_json(self.candidate)
+        return {**super().as_json(), "limit": self.limit, "detail": self.detail, "candidate": candidate}
+
+
+class RunEndedError(OrchestratorError):
+    """A run ended without a result; `report` says what there is."""
+
+    def __init__(self, reason: str, report: RunReport) -> None:
+        self.reason = reason
+        self.report = report
+        super().__init__(f"run {report.run_id} {self.ending} in state {report.state}: {reason}")
+
+    ending: ClassVar[str] = "ended"
+
+
+class RunInterruptedError(RunEndedError):
+    """The run is left open and can be resumed; `__cause__` says what broke."""
+
+    ending: ClassVar[str] = "was interrupted"
+
+
+class RunCancelledError(RunEndedError):
+    """The host gave the run up, or a gate denied it."""
+
+    ending: ClassVar[str] = "was cancelled"
+
+
+class RunFailedError(RunEndedError):
+    """The engine, a strategy or another part of the host's configuration failed."""
+
+    ending: ClassVar[str] = "failed"
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """One attempt as plain data, texts by digest."""
+    outcome = attempt.outcome
+    blob: Blob | None = attempt.generated.candidate if attempt.generated is not None else None
+    return {
+        "attempt": attempt.number,
+        "parameters": attempt.parameters,
+        "seed": attempt.seed,
+        "prompt": attempt.ready.prompt.digest,
+        "candidate": None if blob is None else blob.digest,
+        "passed": list(attempt.passed),
+        "failing": [
+            {"id": case.id, "status": str(case.status), "message": case.message, "severity": case.severity}
+            for case in attempt.failing
+        ],
+        "error": attempt.error,
+        "reused_from": getattr(outcome, "reused_from", 0),
+        "charge": None if attempt.charge is None else attrs.asdict(attempt.charge),
+    }
+
+
+def candidate_json(candidate: Candidate) -> dict[str, Any]:
+    """A candidate as plain data."""
+    shown: dict[str, Any] = {"files": dict(candidate.files)} if candidate.files else {"text": candidate.text}
+    return {"sha256": candidate.digest, **shown}
