@@ -23,7 +23,7 @@ class _AdapterError(OrchestratorError):
 
 
 class GeneratorUnavailableError(_AdapterError):
-    """The generator cannot be found, started or authorised; the run is interrupted, nothing is charged twice."""
+    """The generator cannot be found, started or authorised; the run is interrupted."""
 
 
 class GenerationError(_AdapterError):

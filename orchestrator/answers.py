@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from orchestrator_events.blob import Blob
+from orchestrator_events.errors import EventError
+
 from orchestrator.adapter_errors import GenerationError
 from orchestrator.candidate import Candidate
 from orchestrator.ports import Generation
@@ -9,8 +12,8 @@ from orchestrator.ports import Generation
 __all__ = ["checked_answer"]
 
 
-def checked_answer(answer: object, limit: int) -> Candidate:
-    """The candidate of an answer; GenerationError when it is none, empty, over `limit` bytes or not valid text."""
+def checked_answer(answer: object, limit: int) -> tuple[str, Blob]:
+    """Form and content of an answer's candidate; GenerationError when it is none, empty, over `limit` bytes or not valid text."""
     if not isinstance(answer, Generation) or not isinstance(answer.candidate, Candidate):
         raise GenerationError(f"the generator returned {type(answer).__name__}, not a candidate")
     candidate = answer.candidate
@@ -18,10 +21,11 @@ def checked_answer(answer: object, limit: int) -> Candidate:
         raise GenerationError(f"the candidate's text is {type(candidate.text).__name__}, not str")
     if not candidate.text and not candidate.files:
         raise GenerationError("the generator returned nothing")
+    blob = candidate.blob
     try:
-        size = candidate.blob.size
-    except UnicodeEncodeError as error:
-        raise GenerationError(f"the candidate is not valid text: lone surrogate at character {error.start}") from error
+        size = len(blob.data)
+    except EventError as error:
+        raise GenerationError(f"the candidate is not valid text: {error}") from error
     if size > limit:
         raise GenerationError(f"the candidate has {size} bytes, the limit is {limit}")
-    return candidate
+    return candidate.form, blob

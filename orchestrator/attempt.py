@@ -89,11 +89,12 @@ class Attempt:
         """Most cases passed, then fewest critical failures; on a tie the earlier attempt stays."""
         if other is None:
             return True
-        if len(self.passed) != len(other.passed):
-            return len(self.passed) > len(other.passed)
+        mine, best = len(self.passed), len(other.passed)
+        if mine != best:
+            return mine > best
         return critical(self.failing) < critical(other.failing)
 
 
 def critical(failing: tuple[CaseResult, ...]) -> int:
     """How many of the failing cases the spec calls critical."""
-    return sum(case.severity == "critical" for case in failing)
+    return [case.severity for case in failing].count("critical")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
 from types import MappingProxyType
 
 import attrs
@@ -16,8 +15,13 @@ TEXT = "text"
 FILES = "files"
 
 
+NO_FILES: Mapping[str, str] = MappingProxyType({})
+
+
 def frozen_files(files: Mapping[str, str]) -> Mapping[str, str]:
     """A copy that nobody can change, in order of path."""
+    if not files:
+        return NO_FILES
     return MappingProxyType(dict(sorted(files.items())))
 
 
@@ -26,10 +30,10 @@ class Candidate:
     """One text, or `files` (relative POSIX path to text); exactly as generated (contract 1)."""
 
     text: str = ""
-    files: Mapping[str, str] = attrs.field(factory=dict, converter=frozen_files)
+    files: Mapping[str, str] = attrs.field(default=NO_FILES, converter=frozen_files)
 
     def __attrs_post_init__(self) -> None:
-        if self.text and self.files:
+        if self.files and self.text:
             raise ValueError("a candidate is one text or several files, not both")
 
     @property
@@ -37,7 +41,7 @@ class Candidate:
         """`text` or `files`."""
         return FILES if self.files else TEXT
 
-    @cached_property
+    @property
     def blob(self) -> Blob:
         """What the journal stores: the text, or a JSON object of path to text."""
         if not self.files:
@@ -52,7 +56,7 @@ class Candidate:
     @classmethod
     def from_blob(cls, blob: Blob, form: str) -> Candidate:
         """The candidate that a record names."""
-        text = blob.data.decode()
+        text = blob.data.decode() if blob.text is None else blob.text
         return cls(files=json.loads(text)) if form == FILES else cls(text)
 
     def __eq__(self, other: object) -> bool:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,14 +18,20 @@ from typing import Final
 
 from orchestrator.errors import DocumentError
 from orchestrator.faults import Fault, closest_name
-from orchestrator.jsondata import JSON, MAXIMUM_DEPTH, TOO_DEEP, TableWithRepeats, json_faults
+from orchestrator.jsondata import (
+    JSON,
+    MAXIMUM_DEPTH,
+    TOO_DEEP,
+    TableWithRepeats,
+    UnreadableTextError,
+    json_faults,
+)
+from orchestrator.plaintoml import load_plain_toml
 
 __all__ = ["MAXIMUM_BYTES", "parse_document", "read_document", "read_text"]
 
 MAXIMUM_BYTES: Final = 1_000_000
 """Longest file that is read, in bytes."""
-
-_TOML_PLACE = re.compile(r" \((?:at )?(line \d+, column \d+|end of document)\)\Z")
 
 
 def read_document(path: str | os.PathLike[str]) -> JSON:
@@ -49,7 +53,7 @@ def parse_document(text: str, suffix: str, source: str) -> JSON:
     """The data in `text`, parsed as the format of `suffix`; `source` is the name that errors give it."""
     try:
         data = _PARSERS[suffix](text)
-    except _SyntaxFaultError as error:
+    except UnreadableTextError as error:
         raise DocumentError(source, (error.fault,)) from None
     except RecursionError:
         raise DocumentError(source, (Fault("", TOO_DEEP),)) from None
@@ -87,17 +91,11 @@ def _read_bytes(path: Path) -> bytes:
     return content
 
 
-class _SyntaxFaultError(Exception):
-    def __init__(self, place: str, message: str) -> None:
-        super().__init__(place, message)
-        self.fault = Fault(place, message)
-
-
 def _parse_json(text: str) -> JSON:
     try:
         return json.loads(text, object_pairs_hook=_table_of_pairs, parse_int=_integer)
     except json.JSONDecodeError as error:
-        raise _SyntaxFaultError(f"line {error.lineno}, column {error.colno}", error.msg) from None
+        raise UnreadableTextError(f"line {error.lineno}, column {error.colno}", error.msg) from None
 
 
 def _table_of_pairs(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -115,25 +113,13 @@ def _integer(digits: str) -> int:
 
 
 def _parse_toml(text: str) -> JSON:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        place = _TOML_PLACE.search(message)
-        if place is None:
-            raise _SyntaxFaultError("", message) from None
-        raise _SyntaxFaultError(place[1], message[: place.start()]) from None
-    except ValueError:
-        raise _SyntaxFaultError("", "an integer has thousands of digits: quote it") from None
+    return load_plain_toml(text, MAXIMUM_DEPTH)
 
 
 def _parse_yaml(text: str) -> JSON:
-    from orchestrator.plainyaml import PlainYamlError, load_plain_yaml
+    from orchestrator.plainyaml import load_plain_yaml  # noqa: PLC0415 -- PyYAML is loaded by the first YAML file
 
-    try:
-        return load_plain_yaml(text, MAXIMUM_DEPTH)
-    except PlainYamlError as error:
-        raise _SyntaxFaultError(error.place, error.problem) from None
+    return load_plain_yaml(text, MAXIMUM_DEPTH)
 
 
 _PARSERS: Final[Mapping[str, Callable[[str], JSON]]] = MappingProxyType(

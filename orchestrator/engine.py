@@ -21,7 +21,8 @@ from orchestrator_states.machine import machine_of
 from orchestrator_states.run import RUN, RunState
 
 from orchestrator.blocking import run_blocking
-from orchestrator.driver import ConformanceDriver, InterruptionError
+from orchestrator.driver import ConformanceDriver
+from orchestrator.generating import InterruptionError
 from orchestrator.evaluators.callable import EvaluatorLike, as_evaluator
 from orchestrator.generators.callable import GeneratorLike, as_generator
 from orchestrator.journal.memory import MemoryJournal
@@ -35,7 +36,8 @@ from orchestrator.outcome import (
     UsageTotals,
 )
 from orchestrator.ports import Approver, Strategy
-from orchestrator.prompt import Augmentations, PromptTemplate
+from orchestrator.parameters import write_parameters
+from orchestrator.prompt import Augmentations, Prompter, PromptTemplate
 from orchestrator.run import Run
 from orchestrator.strategies import FailureFeedback
 from orchestrator.supervision import Supervisor
@@ -90,13 +92,18 @@ class Orchestrator:
     def __attrs_post_init__(self) -> None:
         self.bus.recorder = self.bus.recorder or record_history
         self.bus.guard = self.bus.guard or guard_budget
+        generator = as_generator(self.generator)
         self.driver = ConformanceDriver(
-            generator=as_generator(self.generator),
+            generator=generator,
             evaluator=as_evaluator(self.evaluator),
             strategy=self.strategy,
-            template=self.template,
-            augmentations=self.augmentations,
-            parameters=dict(self.parameters),
+            prompter=Prompter(
+                template=self.template,
+                augmentations=self.augmentations,
+                language=self.language,
+                room=generator.max_prompt_characters,
+            ),
+            parameters=write_parameters(self.parameters),
             language=self.language,
             candidate_limit=self.candidate_limit,
             bus=self.bus,
@@ -148,7 +155,8 @@ class Orchestrator:
             clock=self.clock,
             journal=self.journal or MemoryJournal(),
             state=machine.table.initial,
-            opening=self.template.opening(spec, self.language, self.augmentations),
+            lifecycle=machine.table.name,
+            opening=self.driver.prompter.opening(spec),
         )
         limit = self.driver.generator.max_prompt_characters
         if limit is not None and len(run.opening) > limit:

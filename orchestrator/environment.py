@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["DEFAULT_ALLOWED", "clean_environment"]
+__all__ = ["DEFAULT_ALLOWED", "clean_environment", "variable_names"]
 
 DEFAULT_ALLOWED: Final = (
     "PATH", "HOME", "LANG", "LC_*", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONUTF8",
@@ -32,3 +32,10 @@ def clean_environment(
         if name in names or (prefixes and name.startswith(prefixes))
     }
     return kept | dict(extra)
+
+
+def variable_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names as a tuple; a lone text, which would pass one letter at a time, is a TypeError."""
+    if isinstance(names, str):
+        raise TypeError(f"environment must be a list of names: write ({names!r},)")
+    return tuple(names)

@@ -13,14 +13,14 @@ EXCERPT_CHARACTERS: Final = 4_000
 _ESCAPE_SEQUENCES = re.compile(
     r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
 )
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def excerpt(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
     """Head and tail of `text` in at most `limit` characters, the number of those left out between them.
 
     Terminal escape sequences, control characters (but not line feeds and tabs) and bidirectional
-    overrides are removed; CR LF becomes LF.
+    overrides and lone surrogates are removed; CR LF becomes LF.
     """
     plain = _plain(text)
     if len(plain) <= limit:

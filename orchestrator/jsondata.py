@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from orchestrator.faults import Fault, step
 
-__all__ = ["JSON", "MAXIMUM_DEPTH", "TOO_DEEP", "TableWithRepeats", "json_faults"]
+__all__ = ["JSON", "MAXIMUM_DEPTH", "TOO_DEEP", "TableWithRepeats", "UnreadableTextError", "json_faults"]
 
 JSON: TypeAlias = Any
 """Decoded JSON: dict with string keys, list, str, int, float, bool or None."""
@@ -20,6 +20,14 @@ TOO_DEEP: Final = f"nested deeper than {MAXIMUM_DEPTH} levels: flatten it"
 """What is said of data that nests too deep."""
 
 _LARGEST_EXACT_INTEGER: Final = 2**53 - 1
+
+
+class UnreadableTextError(Exception):
+    """A text is not of its format; `fault` says where and why. Only parsers raise it."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, problem)
+        self.fault = Fault(place, problem)
 
 
 class TableWithRepeats(dict[str, Any]):

@@ -34,10 +34,13 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     is left out. Where the spec names no case, every reported one must pass. An exit status is never looked at.
     """
     expected = spec.expected_cases
-    counts = Counter(result.id for result in verdict.results)
+    results = verdict.results
+    if expected is None and len({result.id for result in results}) == len(results):
+        return unpinned(results)
+    counts = Counter(result.id for result in results)
     passed: list[str] = []
     failing: list[CaseResult] = []
-    for result in verdict.results:
+    for result in results:
         if counts[result.id] > 1:
             if result.id not in {case.id for case in failing}:
                 text = f"reported {counts[result.id]} times"
@@ -52,6 +55,12 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     for case in sorted((expected or frozenset()) - counts.keys()):
         failing.append(CaseResult(case, CaseStatus.MISSING, "not in the report", spec.severity_of(case)))
     return Judgement(tuple(passed), tuple(failing), expected is not None)
+
+
+def unpinned(results: tuple[CaseResult, ...]) -> Judgement:
+    """The judgement where the spec names no case and the report none twice."""
+    passed = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
+    return Judgement(passed, tuple([result for result in results if result.status != CaseStatus.PASSED]), False)
 
 
 def with_severity(result: CaseResult, spec: MergedSpec) -> CaseResult:

@@ -16,30 +16,23 @@ from typing import Any, Final
 
 import yaml
 
-__all__ = ["PlainYamlError", "load_plain_yaml"]
+from orchestrator.jsondata import UnreadableTextError
 
-
-class PlainYamlError(Exception):
-    """The text is not plain YAML; `place` is its line and column, counted from 1."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(place, problem)
-        self.place = place
-        self.problem = problem
+__all__ = ["load_plain_yaml"]
 
 
 def load_plain_yaml(text: str, maximum_depth: int) -> Any:
-    """The data of the one YAML document in `text`; raises PlainYamlError at the first fault."""
+    """The data of the one YAML document in `text`; raises UnreadableTextError at the first fault."""
     try:
         loader = _PlainLoader(text, maximum_depth)
         return loader.get_single_data()
     except yaml.MarkedYAMLError as error:
         problem = ", ".join(part for part in (error.context, error.problem) if part)
-        raise PlainYamlError(_place(error.problem_mark or error.context_mark), problem) from None
+        raise UnreadableTextError(_place(error.problem_mark or error.context_mark), problem) from None
     except yaml.reader.ReaderError as error:
-        raise PlainYamlError(f"character {error.position}", error.reason) from None
+        raise UnreadableTextError(f"character {error.position}", error.reason) from None
     except ValueError:
-        raise PlainYamlError("", "an integer has thousands of digits: quote it") from None
+        raise UnreadableTextError("", "an integer has thousands of digits: quote it") from None
 
 
 class _PlainLoader(yaml.SafeLoader):

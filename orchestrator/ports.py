@@ -77,7 +77,7 @@ class Submission:
 class Verdict:
     """What an eval suite reported: one result a case, in its own order. An empty one is no verdict."""
 
-    results: tuple[CaseResult, ...] = attrs.field(converter=tuple)
+    results: tuple[CaseResult, ...] = attrs.field(converter=tuple[CaseResult, ...])
     isolation: str = "none"
     """Isolation level the suite ran under."""
 

@@ -23,7 +23,7 @@ from orchestrator.sessions import kill_session, terminate_session
 __all__ = ["CONTAINMENT", "Completed", "Containment", "Launcher", "run_process"]
 
 TERMINATION_GRACE_S: Final = 0.1
-"""Between SIGTERM and SIGKILL, seconds; below the engine's own grace, so that a cancelled call ends in time."""
+"""Between SIGTERM and SIGKILL, seconds; below the grace that the engine gives a cancelled call."""
 DRAIN_S: Final = 0.25
 """How long output is still read once the program has ended and something else holds its pipes, seconds."""
 UNKILLABLE_S: Final = 1.0

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 import attrs
+from orchestrator_events.run import PromptRefined
 from orchestrator_events.verdict import CaseResult
 
 from orchestrator.attempt import Attempt
 from orchestrator.spec import Example, MergedSpec
 
-__all__ = ["Augmentations", "CodeSeed", "PromptTemplate", "fence", "shorten"]
+__all__ = ["Augmentations", "CodeSeed", "PromptTemplate", "Prompter", "fence", "shorten"]
 
 ANSWER = "Answer with the complete implementation and nothing else: no explanation, no Markdown fence."
 FENCED = (
@@ -57,10 +58,23 @@ class PromptTemplate:
     candidate_limit: int = 40_000
     """Of the closest candidate."""
 
-    def opening(self, spec: MergedSpec, language: str, extra: Augmentations) -> str:
+
+@attrs.frozen(kw_only=True)
+class Prompter:
+    """Renders the prompts of one orchestrator."""
+
+    template: PromptTemplate
+    augmentations: Augmentations
+    language: str
+    room: int | None
+    """The longest prompt that the generator takes, characters; None when it names no limit."""
+
+    def opening(self, spec: MergedSpec) -> str:
         """What every prompt of a run begins with: the task, the whole spec, examples and style."""
-        parts = [f"# Task\n\nWrite an implementation in {language} that conforms to this specification.\n{self.answer}\n"]
+        task = f"Write an implementation in {self.language} that conforms to this specification."
+        parts = [f"# Task\n\n{task}\n{self.template.answer}\n"]
         parts += [f"\n## {section.title}\n\n{section.text}\n" for section in spec.sections]
+        extra = self.augmentations
         if extra.examples:
             shown = "\n\n".join(f"### {example.name}\n{example.text}" for example in extra.examples)
             parts.append(f"\n## More examples\n\n{shown}\n")
@@ -68,75 +82,94 @@ class PromptTemplate:
             parts.append("\n## Style\n\n" + "\n".join(f"- {line}" for line in extra.style) + "\n")
         return "".join(parts)
 
-    def seeds(self, seeds: Sequence[CodeSeed]) -> str:
-        """The code to build around."""
+    def seeds(self, label: str) -> str:
+        """The code to build around: the seed that the strategy chose, or all."""
+        seeds = self.augmentations.seeds
+        if label:
+            seeds = tuple(seed for seed in seeds if seed.label == label)
+            if not seeds:
+                known = ", ".join(seed.label for seed in self.augmentations.seeds) or "none"
+                raise ValueError(f"the strategy asks for the code seed {label!r}; configured: {known}")
+        if not seeds:
+            return ""
         shown = "\n".join(f"### {seed.label}\n{fence('seed', seed.text)}" for seed in seeds)
-        return f"\n## Code to build around\n\n{shown}\n" if seeds else ""
+        return f"\n## Code to build around\n\n{shown}\n"
 
-    def retry(
-        self, last: Attempt, closest: Attempt | None, notes: Sequence[str], room: int | None, shows_details: bool
+    def retry(self, opening: str, last: Attempt, closest: Attempt | None, refined: PromptRefined) -> str:
+        """What the next attempt must know: every failing id, then as many details as there is room for."""
+        failing = last.failing
+        ids = "\n- ".join([case.id for case in failing])
+        cases = f"\n## Failing cases\n\n- {ids}\n" if failing else ""
+        notes = "\n## Notes\n\n- " + "\n- ".join(refined.notes) + "\n" if refined.notes else ""
+        told = f"\n# Attempt {refined.attempt}\n\n{standing(last, failing, closest)}{cases}{notes}"
+        if refined.feedback != "details":
+            return told
+        share = None if self.room is None else max(0, self.room - len(opening) - len(told)) // 3
+        return told + self.details(last, failing, closest, share)
+
+    def details(
+        self, last: Attempt, failing: Sequence[CaseResult], closest: Attempt | None, share: int | None
     ) -> str:
-        """What the next attempt must know: every failing id, then as many details as fit in `room` characters."""
-        parts = [f"\n# Attempt {last.number + 1}\n\n", standing(last, closest)]
-        if last.failing:
-            parts.append("\n## Failing cases\n\n" + "".join(f"- {case.id}\n" for case in last.failing))
-        if notes:
-            parts.append("\n## Notes\n\n" + "".join(f"- {text}\n" for text in notes))
-        if not shows_details:
-            return "".join(parts)
-        left = None if room is None else room - sum(map(len, parts))
-        return "".join(parts) + self.details(last, closest, left)
-
-    def details(self, last: Attempt, closest: Attempt | None, room: int | None) -> str:
-        """Messages of the failing cases and the closest candidate, bounded and fenced."""
-        limit = self.details_limit if room is None else min(self.details_limit, room // 3)
-        candidate_limit = self.candidate_limit if room is None else min(self.candidate_limit, room // 3)
-        parts = [f"\n{FENCED}\n"]
-        if last.error:
-            parts.append(f"\n## Why no candidate came\n\n{fence('error', shorten(last.error, self.case_limit))}\n")
-        messages = self.messages(last.failing, limit)
-        if messages:
-            parts.append(f"\n## Failure messages\n\n{fence('failures', messages)}\n")
+        """Messages of the failing cases and the closest candidate, fenced, each of at most `share` characters."""
+        template = self.template
+        details_limit, candidate_limit = template.details_limit, template.candidate_limit
+        if share is not None:
+            details_limit, candidate_limit = min(details_limit, share), min(candidate_limit, share)
+        told = f"\n{FENCED}\n"
+        if last.generated is None:
+            shown = fence("error", shorten(last.error, min(template.case_limit, details_limit)))
+            told += f"\n## Why no candidate came\n\n{shown}\n"
+        if failing:
+            told += f"\n## Failure messages\n\n{fence('failures', self.messages(failing, details_limit))}\n"
         if closest is not None and closest.generated is not None:
             blob = closest.generated.candidate
-            text = blob.data.decode()
-            token = blob.digest if len(text) <= candidate_limit else None
-            shown = fence("candidate", shorten(text, candidate_limit), token)
-            parts.append(f"\n## Closest candidate (attempt {closest.number})\n\n{shown}\n")
-        return "".join(parts) if len(parts) > 1 and limit > 0 else ""
+            text = blob.text or ""
+            shown = fence("candidate", shorten(text, candidate_limit), blob.digest)
+            told += f"\n## Closest candidate (attempt {closest.ready.attempt})\n\n{shown}\n"
+        return told
 
     def messages(self, failing: Sequence[CaseResult], limit: int) -> str:
         """The messages, one paragraph a case, until the limit; equal ones are said once."""
         lines: list[str] = []
-        used = 0
+        case_limit = self.template.case_limit
+        room = limit
         seen: dict[str, str] = {}
-        for position, case in enumerate(failing):
-            first = seen.setdefault(case.message, case.id)
-            text = shorten(case.message, self.case_limit) if first == case.id else f"same message as {first}"
-            line = f"{case.id} [{case.status}] {text}"
-            used += len(line) + 1
-            if used > limit:
-                lines.append(f"… and {len(failing) - position} more")
+        for case in failing:
+            text = case.message
+            first = seen.setdefault(text, case.id)
+            if first is not case.id:
+                text = f"same message as {first}"
+            elif len(text) > case_limit:
+                text = shorten(text, case_limit)
+            line = f"{case.id} [{case.status.value}] {text}"
+            room -= len(line)
+            if room < 0:
+                lines.append(f"… and {len(failing) - len(lines)} more")
                 break
             lines.append(line)
         return "\n".join(lines)
 
 
-def standing(last: Attempt, closest: Attempt | None) -> str:
+def standing(last: Attempt, failing: Sequence[CaseResult], closest: Attempt | None) -> str:
     """One or two sentences on where the run stands."""
+    number = last.ready.attempt
     if last.generated is None:
-        told = f"Attempt {last.number} produced no candidate.\n"
+        told = f"Attempt {number} produced no candidate.\n"
     else:
-        told = f"Attempt {last.number} passed {len(last.passed)} of {len(last.passed) + len(last.failing)} cases.\n"
-    if closest is not None and closest is not last:
-        total = len(closest.passed) + len(closest.failing)
-        told += f"The closest attempt so far is {closest.number}: {len(closest.passed)} of {total} cases.\n"
-        told += "Its failing cases: " + ", ".join(case.id for case in closest.failing) + ".\n"
-    return told
+        passed = len(last.passed)
+        told = f"Attempt {number} passed {passed} of {passed + len(failing)} cases.\n"
+    if closest is None or closest is last:
+        return told
+    passed, left = len(closest.passed), closest.failing
+    names = ", ".join([case.id for case in left])
+    return (
+        f"{told}The closest attempt so far is {closest.number}: {passed} of {passed + len(left)} cases.\n"
+        f"Its failing cases: {names}.\n"
+    )
 
 
 def fence(label: str, text: str, digest: str | None = None) -> str:
-    """The text between two lines with a token that the text does not contain."""
+    """The text between two lines with a token, the head of a digest, that the text does not contain."""
     whole = digest or sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     token = whole[:16]
     if token in text:

@@ -46,6 +46,7 @@ class Run:
     clock: Clock
     journal: Journal
     state: str
+    lifecycle: str
     opening: str = ""
     """What every prompt of the run begins with."""
     sequence: int = 0
@@ -67,8 +68,8 @@ class Run:
     exhausted: BudgetExhausted | None = None
     given_up: str = ""
     """Why the run was cancelled."""
-    verdicts: dict[tuple[str, str | None], Attempt] = attrs.Factory(dict[tuple[str, str | None], Attempt])
-    """First verdict on each candidate, by form and text, so that none is judged twice."""
+    verdicts: dict[tuple[str, str], Attempt] = attrs.Factory(dict[tuple[str, str], Attempt])
+    """First verdict on each candidate, by form and digest, so that none is judged twice."""
     failed_subscribers: set[str] = attrs.Factory(set[str])
 
     @property
@@ -81,15 +82,22 @@ class Run:
         """Whether the run rests: nothing more happens in this invocation."""
         return self.state in self.machine.table.resting
 
+    def remaining_seconds(self) -> float | None:
+        """Active time left, seconds; None without a time limit."""
+        left = self.ledger.remaining_us()
+        return None if left is None else left / 1_000_000
+
     def fire(self, event: Event) -> None:
         """Fire an event; IllegalTransitionError, with nothing moved, when the table does not allow it."""
-        self.machine.fire(self, event)
+        trigger = self.machine.events.get(event.name)
+        if trigger is None:
+            self.machine.fire(self, event)
+        else:
+            trigger.trigger(self, event)
 
     def moved(self, event: Event, target: str) -> None:
         """The table allows the event: make its record, and apply it."""
-        record = Record(
-            self.run_id, self.sequence + 1, self.clock.now(), self.machine.table.name, self.state, target, event
-        )
+        record = Record(self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event)
         self.outbox.append(record)
         self.apply(record)
 
@@ -97,9 +105,10 @@ class Run:
         """Fold one record into the run."""
         self.state = record.target
         self.sequence = record.sequence
-        change = CHANGES.get(type(record.event))
+        event = record.event
+        change = CHANGES.get(type(event))
         if change is not None:
-            change(self, record.event)
+            change(self, event)
 
 
 def started(run: Run, event: ExecutionStart) -> None:
@@ -155,7 +164,7 @@ def judged(run: Run, event: AttemptFailed | AttemptPassed) -> None:
     attempt = Attempt(run.ready, run.started, run.generated, event)
     run.attempts.append(attempt)
     if run.generated is not None:
-        run.verdicts.setdefault((run.generated.form, run.generated.candidate.text), attempt)
+        run.verdicts.setdefault((run.generated.form, run.generated.candidate.digest), attempt)
         if attempt.is_closer_than(run.closest):
             run.closest = attempt
 

@@ -1,4 +1,4 @@
-"""Signals every process of one session: all that a program started without asking for a session of its own."""
+"""Signals every process of one session: all that a program started without making a session of its own."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class ParameterVariation:
 class SeedMixing:
     """Have the generator build around hand-written code, another seed each attempt, in the order given."""
 
-    labels: tuple[str, ...] = attrs.field(converter=tuple)
+    labels: tuple[str, ...] = attrs.field(converter=tuple[str, ...])
     """Labels of the configured code seeds to take in turn."""
 
     @labels.validator
@@ -96,7 +96,7 @@ class Composition:
     only if every part shows them.
     """
 
-    parts: tuple[Strategy, ...] = attrs.field(converter=tuple)
+    parts: tuple[Strategy, ...] = attrs.field(converter=tuple[Strategy, ...])
 
     @property
     def name(self) -> str:

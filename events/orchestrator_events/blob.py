@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from hashlib import sha256
 
 import attrs
@@ -23,22 +22,28 @@ class Blob:
     text: str | None
     known_digest: str | None = None
     known_size: int | None = None
+    encoded: bytes | None = attrs.field(init=False, default=None)
 
-    @cached_property
+    @property
     def data(self) -> bytes:
         """The UTF-8 bytes; raises EventError when only the digest is known, or for a lone surrogate."""
-        if self.text is None:
-            raise EventError(f"the text of blob {self.known_digest} was not loaded: read it from its journal")
-        try:
-            return self.text.encode()
-        except UnicodeEncodeError as error:
-            message = f"a text holds a lone surrogate at character {error.start}: decode text strictly"
-            raise EventError(message) from error
+        if self.encoded is None:
+            if self.text is None:
+                message = f"the text of blob {self.known_digest} was not loaded: read it from its journal"
+                raise EventError(message)
+            try:
+                self.encoded = self.text.encode()
+            except UnicodeEncodeError as error:
+                message = f"a text holds a lone surrogate at character {error.start}: decode text strictly"
+                raise EventError(message) from error
+        return self.encoded
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Lower-case hexadecimal SHA-256 of the bytes."""
-        return self.known_digest or sha256(self.data).hexdigest()
+        if self.known_digest is None:
+            self.known_digest = sha256(self.data).hexdigest()
+        return self.known_digest
 
     @property
     def size(self) -> int:

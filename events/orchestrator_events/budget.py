@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
+from functools import cached_property
 from typing import Annotated, cast
 
 import attrs
@@ -22,7 +23,9 @@ class Budget:
     """
 
     attempts: Annotated[int | None, "Attempts, failed generations included."] = DEFAULT_ATTEMPTS
-    seconds: Annotated[float | None, "Active time in seconds, summed over all invocations."] = None
+    seconds: Annotated[
+        float | None, "Active time in seconds, all invocations; stored as whole microseconds."
+    ] = None
     tokens: Annotated[int | None, "Tokens, input and output together."] = None
     input_tokens: Annotated[int | None, "Input tokens."] = None
     output_tokens: Annotated[int | None, "Output tokens."] = None
@@ -45,6 +48,17 @@ class Budget:
                 "a budget needs at least one of attempts, seconds, tokens, input_tokens, output_tokens, "
                 "money_micro"
             )
+
+    @cached_property
+    def is_metered(self) -> bool:
+        """Whether tokens or money are limited."""
+        metered = (self.tokens, self.input_tokens, self.output_tokens, self.money_micro)
+        return any(cap is not None for cap in metered)
+
+    @cached_property
+    def limit_us(self) -> int | None:
+        """The time limit in microseconds."""
+        return None if self.seconds is None else round(self.seconds * 1_000_000)
 
 
 @attrs.frozen(kw_only=True)

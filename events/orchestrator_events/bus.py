@@ -24,7 +24,7 @@ import attrs
 from blinker import ANY, Signal
 from blinker.base import ANY_ID
 
-from orchestrator_events.decision import Decision, Deny, Ruling, fold, lawful
+from orchestrator_events.decision import PLAIN_YES, Decision, Deny, Ruling, fold, lawful
 from orchestrator_events.errors import EventError
 from orchestrator_events.event import Event, Fact, Gate
 from orchestrator_events.execution import SubscriberFailed
@@ -218,14 +218,28 @@ class Bus:
 
     async def ask(self, question: Question) -> Ruling:
         """Put a gate to its responders in order, fold their answers, and let the guard have the last word."""
-        routes = self.plans.get(question.gate.name)
+        ruling = PLAIN_YES
+        name = question.gate.name
+        routes = self.plans.get(name)
         if routes is None:
-            routes = self.plan(question.gate.name)
-        answers = [(r.subscriber, await decision_of(r, question)) for r in routes if r.wants(question.run_id)]
-        ruling = fold(answers)
+            routes = self.plan(name)
+        if routes:
+            wanted = [route for route in routes if route.wants(question.run_id)]
+            ruling = fold([(route.subscriber, await decision_of(route, question)) for route in wanted])
         if ruling.deny is not None or self.guard is None:
             return ruling
         return last_word(self.guard, question, ruling)
+
+    def unopposed(self, question: Question) -> Ruling | None:
+        """The guard's ruling on a gate that nobody else answers; None when someone does, who must be asked."""
+        if self.has_responders(type(question.gate)):
+            return None
+        return PLAIN_YES if self.guard is None else last_word(self.guard, question, PLAIN_YES)
+
+    def has_responders(self, gate: type[Gate]) -> bool:
+        """Whether anyone but the guard answers at this gate, for any run."""
+        routes = self.plans.get(gate.name)
+        return bool(self.plan(gate.name) if routes is None else routes)
 
     def plan(self, name: str) -> tuple[Route, ...]:
         """The routes of one wire name, by priority, then in order of subscription."""

@@ -1,7 +1,7 @@
 """Values to canonical JSON text by their declared types: keys sorted, no space, equal to RFC 8785.
 
-A class is compiled once, as attrs compiles its methods, into one f-string with its keys in order. That takes a
-third of the time of plain data and `json.dumps(sort_keys=True)`, and refuses values of another type.
+A class is compiled once, as attrs compiles its methods, into one f-string with its keys in order. That takes
+a third of the time of plain data and `json.dumps(sort_keys=True)`, and refuses values of another type.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from json.encoder import encode_basestring
-from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 

@@ -28,9 +28,10 @@ def encode(record: Record) -> bytes:
     no JSON reader would give back.
     """
     event = record.event
+    write_event = writer(type(event))  # type: ignore[arg-type]  # mypy takes the hash of its instances for the class's
     try:
         return (
-            f'{{"at":{write_whole(record.at)},"event":{writer(type(event))(event)}'
+            f'{{"at":{write_whole(record.at)},"event":{write_event(event)}'
             f',"lifecycle":{write_text(record.lifecycle)},"name":{write_text(event.name)}'
             f',"run":{write_text(record.run_id)},"sequence":{write_whole(record.sequence)}'
             f',"source":{write_text(record.source)},"target":{write_text(record.target)}'
@@ -51,12 +52,7 @@ def decode(body: bytes, blobs: Mapping[str, str] | None = None) -> Record:
     """
     try:
         data = json.loads(body)
-        found = event_class(data["name"])
-        if data["version"] != found.version:
-            raise EventError(
-                f"{data['name']} has version {data['version']}; this release reads {found.version}"
-            )
-        event = converter().structure(data["event"], found)
+        event = converter().structure(data["event"], readable_class(data["name"], data["version"]))
         record = Record(
             run_id=text(data["run"]),
             sequence=whole(data["sequence"]),
@@ -72,7 +68,7 @@ def decode(body: bytes, blobs: Mapping[str, str] | None = None) -> Record:
         raise EventError(f"a stored record cannot be read: {type(error).__name__}: {error}") from error
     if encode(record) != body:
         raise EventError(
-            f"a stored {found.name} is not what this release writes: a field is missing or extra"
+            f"a stored {event.name} is not as this release writes it: a field is missing or extra"
         )
     if blobs:
         for blob in blobs_of(event):
@@ -82,8 +78,18 @@ def decode(body: bytes, blobs: Mapping[str, str] | None = None) -> Record:
 
 def blobs_of(event: Event) -> tuple[Blob, ...]:
     """The blobs an event names, for the journal to store beside it."""
-    found = [getattr(event, name) for name in blob_fields(type(event))]
-    return tuple([blob for blob in found if blob is not None])
+    names = blob_fields(type(event))  # type: ignore[arg-type]  # as above
+    if not names:
+        return ()
+    return tuple([blob for blob in [getattr(event, name) for name in names] if blob is not None])
+
+
+def readable_class(name: str, version: int) -> type[Event]:
+    """The class behind a wire name, if this release reads that version of it."""
+    found = event_class(name)
+    if whole(version) != found.version:
+        raise EventError(f"{name} has version {version}; this release reads {found.version}")
+    return found
 
 
 @cache
@@ -96,7 +102,7 @@ def blob_fields(event_type: type[Event]) -> tuple[str, ...]:
 @cache
 def converter() -> Converter:
     """The one cattrs converter for records: fast, no coercion, no unknown fields."""
-    from cattrs import Converter
+    from cattrs import Converter  # noqa: PLC0415 -- loaded when the first record is read
 
     made = Converter(detailed_validation=False, forbid_extra_keys=True)
     for primitive, check in ((int, whole), (str, text), (bool, truth)):

@@ -1,11 +1,11 @@
 """The one root that every error of ours shares.
 
-    OrchestratorError
-    ├── EventError            a record or an event cannot be read, written or found
-    ├── JournalError          a journal cannot append or read
-    │   └── JournalConflictError   another writer got there first
-    ├── StateError            a lifecycle is malformed or an event is illegal in a state
-    └── (orchestrator.errors) everything a run, a file or an adapter can raise
+OrchestratorError
+├── EventError            a record or an event cannot be read, written or found
+├── JournalError          a journal cannot append or read
+│   └── JournalConflictError   another writer got there first
+├── StateError            a lifecycle is malformed or an event is illegal in a state
+└── (orchestrator.errors) everything a run, a file or an adapter can raise
 """
 
 from __future__ import annotations
@@ -26,7 +26,15 @@ class StateError(OrchestratorError):
 
 
 class JournalError(OrchestratorError):
-    """The journal could not store or read; nothing more is bought after it."""
+    """The journal could not store or read; nothing more is bought after it.
+
+    `run_id` and `sequence` say where: empty and 0 when it is about the whole journal.
+    """
+
+    def __init__(self, message: str, *, run_id: str = "", sequence: int = 0) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+        self.sequence = sequence
 
 
 class JournalConflictError(JournalError):

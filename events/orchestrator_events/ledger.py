@@ -12,6 +12,7 @@ from orchestrator_events.clock import Clock
 __all__ = ["Ledger", "Refusal", "estimate_tokens"]
 
 CHARACTERS_PER_TOKEN = 4
+UNKNOWN = Usage()
 MINIMUM_OUTPUT_TOKENS = 16
 """Below this no useful answer fits: the call is refused instead of bought."""
 
@@ -59,12 +60,13 @@ class Ledger:
             raise ValueError(f"max_tokens must be at least 1 or None, not {max_tokens!r}")
         reads = estimate_tokens(prompt)
         with self.lock:
-            refusal = self.refusal(attempt)
+            elapsed_us = self.elapsed_us()
+            refusal = self.refusal(attempt, elapsed_us)
             if refusal is not None:
                 return refusal
-            time_us = self.remaining_us()
-            budget = self.budget
-            if budget.tokens is budget.input_tokens is budget.output_tokens is budget.money_micro is None:
+            limit_us = self.budget.limit_us
+            time_us = None if limit_us is None else limit_us - elapsed_us
+            if not self.budget.is_metered:
                 reservation = Reservation(
                     key=key, input_tokens=reads, output_tokens=max_tokens, time_us=time_us
                 )
@@ -80,8 +82,8 @@ class Ledger:
         with self.lock:
             self.holds.pop(key, None)
 
-    def refusal(self, attempt: int) -> Refusal | None:
-        """The limit that forbids another attempt with this number, or None."""
+    def refusal(self, attempt: int, elapsed_us: int) -> Refusal | None:
+        """The limit that forbids another attempt with this number after this active time, or None."""
         budget = self.budget
         if self.overruns:
             return Refusal(self.overruns[0], "an earlier call used more than it had reserved")
@@ -89,11 +91,12 @@ class Ledger:
             return Refusal("attempts", f"{self.attempts} of {budget.attempts} attempts used")
         if budget.repeats is not None and self.repeats >= budget.repeats:
             return Refusal("repeats", f"the same candidate came {self.repeats} times more in a row")
-        if budget.seconds is not None and self.elapsed_us() >= budget.seconds * 1_000_000:
-            return Refusal("seconds", f"{self.elapsed_us() / 1e6:.1f} of {budget.seconds:g} seconds used")
-        for limit, spent, cap in self.sums():
-            if cap is not None and spent >= cap:
-                return Refusal(limit, f"{spent} of {cap} used")
+        if budget.limit_us is not None and elapsed_us >= budget.limit_us:
+            return Refusal("seconds", f"{elapsed_us / 1e6:.1f} of {budget.seconds:g} seconds used")
+        if self.budget.is_metered:
+            for limit, spent, cap in self.sums():
+                if cap is not None and spent >= cap:
+                    return Refusal(limit, f"{spent} of {cap} used")
         return None
 
     def hold_tokens(
@@ -132,7 +135,7 @@ class Ledger:
         A reported 0 for a prompt that was read or an answer that came is no report.
         """
         held = self.holds.get(key) or Reservation(key=key)
-        reported = usage or Usage()
+        reported = usage or UNKNOWN
         counts_answer = held.open_ended or held.output_tokens is None
         unknown_output = estimate_tokens(answer) if counts_answer else held.output_tokens or 1
         reads, reads_known = known(reported.input_tokens or None, max(1, held.input_tokens))
@@ -159,6 +162,8 @@ class Ledger:
 
     def overrun(self, key: str, charge: Charge) -> tuple[str, ...]:
         """The limits that this charge passes, be it the budget's own or the reservation's `max_tokens`."""
+        if not self.budget.is_metered:
+            return ()
         parts = {
             "tokens": charge.input_tokens + charge.output_tokens,
             "input_tokens": charge.input_tokens,
@@ -184,13 +189,14 @@ class Ledger:
 
     def elapsed_us(self) -> int:
         """Active time so far, microseconds; time between invocations is not in it."""
-        return self.carried_us + (0 if self.started_us is None else self.clock.monotonic() - self.started_us)
+        if self.started_us is None:
+            return self.carried_us
+        return self.carried_us + self.clock.monotonic() - self.started_us
 
     def remaining_us(self) -> int | None:
         """Active time left, microseconds; None without a time limit."""
-        if self.budget.seconds is None:
-            return None
-        return max(0, round(self.budget.seconds * 1_000_000) - self.elapsed_us())
+        limit_us = self.budget.limit_us
+        return None if limit_us is None else max(0, limit_us - self.elapsed_us())
 
     def sums(self) -> tuple[tuple[str, int, int | None], ...]:
         """`(limit, spent, cap)` for each metered limit."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import attrs
 
-from orchestrator_events.decision import Decision, Deny, Proceed, Ruling
+from orchestrator_events.decision import PLAIN_YES, Decision, Deny, Proceed, Ruling
 from orchestrator_events.event import Gate
 from orchestrator_events.ledger import Ledger
 
@@ -40,12 +40,12 @@ def last_word(guard: Guard, question: Question, ruling: Ruling) -> Ruling:
         decision = guard(question)
     except Exception as error:  # noqa: BLE001 -- whatever the guard raises is a denial
         decision = Deny(f"the budget guard failed: {type(error).__name__}: {error}")
-    match decision:
-        case Deny():
-            return attrs.evolve(ruling, deny=decision)
-        case Proceed(None):
+    if isinstance(decision, Proceed):
+        if decision.reservation is None:
             return ruling
-        case Proceed(reservation):
-            return attrs.evolve(ruling, reservation=reservation)
-        case _:
-            return attrs.evolve(ruling, deny=Deny(f"the budget guard answered {decision!r:.80}"))
+        if ruling is PLAIN_YES:
+            return Ruling(reservation=decision.reservation)
+        return attrs.evolve(ruling, reservation=decision.reservation)
+    if not isinstance(decision, Deny):
+        decision = Deny(f"the budget guard answered {decision!r:.80}")
+    return attrs.evolve(ruling, deny=decision)

@@ -8,6 +8,7 @@ from pathlib import Path
 from orchestrator.documents import read_document
 from orchestrator.errors import DocumentError, SpecError
 from orchestrator.faults import Fault, relocated
+from orchestrator.jsondata import JSON
 from orchestrator.spec.commonsformat import EVALS, MANIFEST, TEXT, load_module
 from orchestrator.spec.dumping import dump_spec
 from orchestrator.spec.entries import EvalTables, SpecFile
@@ -22,7 +23,7 @@ from orchestrator.spec.placing import (
 )
 from orchestrator.structuring import structure
 
-__all__ = ["dump_spec", "load_spec"]
+__all__ = ["dump_spec", "load_spec", "read_spec"]
 
 
 def load_spec(path: str | os.PathLike[str]) -> MergedSpec:
@@ -38,35 +39,19 @@ def load_spec(path: str | os.PathLike[str]) -> MergedSpec:
             _require_manifest(place)
             return load_module(place)
         _require_whole_spec(place)
-        return _load_file(place)
+        return read_spec(read_document(place), str(place))
     except SpecError:
         raise
     except DocumentError as error:
         raise SpecError(error.source, error.faults) from None
 
 
-def _require_manifest(directory: Path) -> None:
-    if (directory / MANIFEST).exists():
-        return
-    inner = sorted(manifest.parent.name for manifest in directory.glob(f"*/{MANIFEST}"))[:3]
-    remedy = (
-        f"pass one of its modules: {', '.join(inner)}" if inner else "pass a module or a merged-spec file"
-    )
-    raise SpecError(
-        str(directory), (Fault("", f"is a directory without {MANIFEST}, so not a module: {remedy}"),)
-    )
+def read_spec(data: JSON, source: str) -> MergedSpec:
+    """The spec that plain data describes, as a merged-spec file holds it or `dump_spec` gave it.
 
-
-def _require_whole_spec(file: Path) -> None:
-    if not file.exists():
-        raise SpecError(str(file), (Fault("", "no such file or directory"),))
-    if file.name in (MANIFEST, TEXT, EVALS) and (file.parent / MANIFEST).exists():
-        message = f"is one file of a module: pass the directory {str(file.parent)!r}"
-        raise SpecError(str(file), (Fault("", message),))
-
-
-def _load_file(file: Path) -> MergedSpec:
-    entry = structure(read_document(file), SpecFile, str(file))
+    `source` is the name that errors give it. Raises DocumentError, SpecError among them, with every fault.
+    """
+    entry = structure(data, SpecFile, source)
     constraints = named_parts(entry.constraints, "$.constraints", Constraint)
     examples = named_parts(entry.examples, "$.examples", Example)
     cases = _cases(entry)
@@ -92,7 +77,27 @@ def _load_file(file: Path) -> MergedSpec:
             | place_map("$.examples", examples, ("name", "text") if isinstance(entry.examples, dict) else ())
             | place_map("$.evals", cases)
         )
-        raise SpecError(str(file), relocated(error.faults, places)) from None
+        raise SpecError(source, relocated(error.faults, places)) from None
+
+
+def _require_manifest(directory: Path) -> None:
+    if (directory / MANIFEST).exists():
+        return
+    inner = sorted(manifest.parent.name for manifest in directory.glob(f"*/{MANIFEST}"))[:3]
+    remedy = (
+        f"pass one of its modules: {', '.join(inner)}" if inner else "pass a module or a merged-spec file"
+    )
+    raise SpecError(
+        str(directory), (Fault("", f"is a directory without {MANIFEST}, so not a module: {remedy}"),)
+    )
+
+
+def _require_whole_spec(file: Path) -> None:
+    if not file.exists():
+        raise SpecError(str(file), (Fault("", "no such file or directory"),))
+    if file.name in (MANIFEST, TEXT, EVALS) and (file.parent / MANIFEST).exists():
+        message = f"is one file of a module: pass the directory {str(file.parent)!r}"
+        raise SpecError(str(file), (Fault("", message),))
 
 
 def _cases(entry: SpecFile) -> tuple[Placed[EvalCase], ...]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from json import dumps
 from typing import NamedTuple
 
 import attrs
 
 from orchestrator_states.lifecycle import Lifecycle, Row, StateName
 
-__all__ = ["Arrow", "Graph", "Group", "Label", "Move", "graph_of"]
+__all__ = ["Arrow", "Graph", "Group", "Label", "Move", "graph_of", "note_lines", "row_text"]
 
 SMALLEST_GROUP = 3
-LEAST_SAVING = 4
+LEAST_SAVING = 3
 
 
 class Move(NamedTuple):
@@ -78,6 +79,21 @@ def graph_of(lifecycle: Lifecycle) -> Graph:
     return Graph(lifecycle, groups, arrows)
 
 
+def row_text(row: Row) -> str:
+    """An event with the conditions of its row, values as JSON would write them, text without its quotes."""
+    values = {name: value if isinstance(value, str) else dumps(value) for name, value in row.where.items()}
+    conditions = ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+    return f"{row.event} [{conditions}]" if conditions else row.event
+
+
+def note_lines(lifecycle: Lifecycle) -> list[str]:
+    """What is noted where, one line per set of states, for a comment in an export."""
+    found: dict[tuple[StateName, ...], list[str]] = {}
+    for each in lifecycle.notes:
+        found.setdefault(each.states, []).append(each.event)
+    return [f"noted in {', '.join(states)}: {', '.join(events)}" for states, events in found.items()]
+
+
 def chosen_groups(lifecycle: Lifecycle) -> tuple[Group, ...]:
     """Disjoint sets of states that spare the most arrows, the most sparing first."""
     candidates = {ordered(lifecycle, row.sources) for row in lifecycle.rows}
@@ -135,13 +151,18 @@ def drawn(rows: tuple[Row, ...], groups: tuple[Group, ...]) -> Iterator[tuple[st
                 moves = tuple(Move(state, row.event, row.target) for row in covering for state in states)
                 yield source, group.name, Label(text, rows[0].event, moves)
     for row in left:
-        conditions = ", ".join(f"{name}={value}" for name, value in sorted(row.where.items()))
-        text = f"{row.event} [{conditions}]" if conditions else row.event
+        text = row_text(row)
         for source, states in spans(row.sources, groups):
-            yield source, row.target, Label(text, row.event, tuple(Move(each, row.event, row.target) for each in states))
+            yield (
+                source,
+                row.target,
+                Label(text, row.event, tuple(Move(each, row.event, row.target) for each in states)),
+            )
 
 
-def spans(states: Sequence[StateName], groups: tuple[Group, ...]) -> Iterator[tuple[str, tuple[StateName, ...]]]:
+def spans(
+    states: Sequence[StateName], groups: tuple[Group, ...]
+) -> Iterator[tuple[str, tuple[StateName, ...]]]:
     """The groups that lie wholly within `states`, then the states left over, with what each stands for."""
     whole = [group for group in groups if set(group.states) <= set(states)]
     yield from ((group.name, group.states) for group in whole)

@@ -63,8 +63,8 @@ class Lifecycle:
     states: tuple[StateName, ...] = attrs.field(converter=lambda states: names(states))
     initial: StateName
     resting: tuple[StateName, ...] = attrs.field(converter=lambda states: names(states))
-    rows: tuple[Row, ...] = attrs.field(converter=tuple)
-    notes: tuple[Note, ...] = attrs.field(converter=tuple, default=())
+    rows: tuple[Row, ...] = attrs.field(converter=tuple[Row, ...])
+    notes: tuple[Note, ...] = attrs.field(converter=tuple[Note, ...], default=())
 
     def __attrs_post_init__(self) -> None:
         check_table(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from orchestrator_events.errors import StateError
 from orchestrator_events.event import Event
@@ -64,14 +64,14 @@ class TableEvent(TransitionsEvent):
 
     def trigger(self, model: object, *args: Any, **kwargs: Any) -> bool:
         """Apply `args[0]`, an event, to the model; raises IllegalTransitionError and moves nothing otherwise."""
-        target = cast(Model, model)
+        target: Model = model  # type: ignore[assignment]  # transitions types its models as objects
         event: Event = args[0]
         state = target.state
-        if state in self.transitions:
-            for transition in cast(list[TableTransition], self.transitions[state]):
-                if not transition.where or transition.fits(event):
-                    target.moved(event, transition.dest or state)
-                    return True
+        transition: TableTransition
+        for transition in self.transitions.get(state, ()):  # type: ignore[assignment]  # as transition_cls made them
+            if not transition.where or transition.fits(event):
+                target.moved(event, transition.dest or state)
+                return True
         raise IllegalTransitionError(self.machine.table.name, state, event, self.machine.table.allowed(state))
 
 

@@ -13,23 +13,25 @@ import pytest
 from orchestrator.errors import DocumentError
 from orchestrator.structuring import structure
 
+MEANT_GREEN = " (did you mean 'green'?)"
 
-class Colour(StrEnum):
+
+class _Colour(StrEnum):
     RED = "red"
     GREEN = "green"
 
 
-class Level(IntEnum):
+class _Level(IntEnum):
     LOW = 1
 
 
 @attrs.frozen(kw_only=True)
-class Limits:
+class _Limits:
     attempts: int = attrs.field(default=5, validator=attrs.validators.ge(1))
     seconds: float | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
-    pair: tuple[int, ...] = ()
+    pair: tuple[int, ...] = attrs.field(default=())
 
     @pair.validator
     def _at_most_attempts(self, _attribute: object, pair: tuple[int, ...]) -> None:
@@ -38,24 +40,24 @@ class Limits:
 
 
 @attrs.frozen(kw_only=True)
-class Settings:
+class _Settings:
     name: str
-    limits: Limits = Limits()
-    colour: Colour = Colour.RED
-    level: Level = Level.LOW
+    limits: _Limits = _Limits()
+    colour: _Colour = _Colour.RED
+    level: _Level = _Level.LOW
     mode: Literal["fast", 1] = "fast"
     output: Path | None = None
     seeds: tuple[str, ...] = ()
     numbers: list[float] = attrs.Factory(list[float])
     names: frozenset[str] = frozenset()
-    either: tuple[Limits, ...] | dict[str, str] | int = ()
+    either: tuple[_Limits, ...] | dict[str, str] | int = ()
     threat_model: str = ""
     weights: Mapping[str, int] = attrs.Factory(dict[str, int])
-    children: tuple[Settings, ...] = ()
+    children: tuple[_Settings, ...] = ()
     anything: Any = None
 
 
-def lines_of(data: object, target: type = Settings) -> list[str]:
+def _lines_of(data: object, target: type = _Settings) -> list[str]:
     with pytest.raises(DocumentError) as caught:
         structure(data, target, "f")
     return [line.removeprefix("f: ") for line in str(caught.value).splitlines()]
@@ -79,11 +81,11 @@ def test_a_whole_table_becomes_a_value() -> None:
         "children": [{"name": "b", "either": [{"attempts": 1}]}],
         "anything": [{"x": None}],
     }
-    expected = Settings(
+    expected = _Settings(
         name="a",
-        limits=Limits(attempts=2, seconds=7.0),
-        colour=Colour.GREEN,
-        level=Level.LOW,
+        limits=_Limits(attempts=2, seconds=7.0),
+        colour=_Colour.GREEN,
+        level=_Level.LOW,
         mode=1,
         output=Path("x/y"),
         seeds=("s",),
@@ -92,10 +94,10 @@ def test_a_whole_table_becomes_a_value() -> None:
         either={"k": "v"},
         threat_model="t",
         weights={"w": 1},
-        children=(Settings(name="b", either=(Limits(attempts=1),)),),
+        children=(_Settings(name="b", either=(_Limits(attempts=1),)),),
         anything=[{"x": None}],
     )
-    assert structure(data, Settings, "f") == expected
+    assert structure(data, _Settings, "f") == expected
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_a_whole_table_becomes_a_value() -> None:
         ("limits", {"seconds": 10**400}, "$.limits.seconds: integer is too large for a number"),
         ("limits", {"attempts": 0}, "$.limits.attempts: 'attempts' must be >= 1: 0"),
         ("limits", {"attempts": 1, "pair": [1, 2]}, "$.limits: more pairs than attempts"),
-        ("colour", "gren", "$.colour: expected one of 'red', 'green', found a string 'gren' (did you mean 'green'?)"),
+        ("colour", "gren", "$.colour: expected one of 'red', 'green', found a string 'gren'" + MEANT_GREEN),
         ("level", True, "$.level: expected one of 1, found a boolean True"),
         ("mode", True, "$.mode: expected one of 'fast', 1, found a boolean True"),
         ("output", 1, "$.output: expected a path, found an integer 1"),
@@ -126,7 +128,7 @@ def test_a_whole_table_becomes_a_value() -> None:
 )  # fmt: skip
 def test_a_value_of_the_wrong_shape_is_refused(key: str, value: object, line: str) -> None:
     """Each refusal names the path, what was expected and what stands there."""
-    assert lines_of({"name": "a", key: value}) == [line]
+    assert _lines_of({"name": "a", key: value}) == [line]
 
 
 def test_all_faults_come_at_once() -> None:
@@ -137,7 +139,7 @@ def test_all_faults_come_at_once() -> None:
         "threat-model": "b",
         "seeds": [1, 2],
     }
-    assert lines_of(data) == [
+    assert _lines_of(data) == [
         "$.limits.atempts: unknown key (did you mean 'attempts'?)",
         "$.limits.attempts: 'attempts' must be >= 1: 0",
         "$.limits.seconds: 'seconds' must be > 0: -1.0",
@@ -150,11 +152,11 @@ def test_all_faults_come_at_once() -> None:
 
 def test_the_document_itself_may_be_of_the_wrong_kind() -> None:
     """An empty or scalar document is named as such, and plain types can be asked for directly."""
-    assert lines_of(None) == ["$: expected a table, found null"]
+    assert _lines_of(None) == ["$: expected a table, found null"]
     assert structure([1, 2], tuple[int, ...], "f") == (1, 2)
 
 
 def test_long_values_are_cut_in_messages() -> None:
     """A message stays readable whatever the file holds."""
-    (line,) = lines_of({"name": "a", "limits": "x" * 1000})
+    (line,) = _lines_of({"name": "a", "limits": "x" * 1000})
     assert line == f"$.limits: expected a table, found a string '{'x' * 59}…"

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.documents import parse_document
+from orchestrator.errors import DocumentError
 from orchestrator.spec import Constraint, EvalCase, EvalKind, Example, MergedSpec, dump_spec, load_spec
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -25,7 +26,7 @@ VALUES = st.recursive(
 
 
 @st.composite
-def specs(draw: st.DrawFn) -> MergedSpec:
+def _specs(draw: st.DrawFn) -> MergedSpec:
     identifiers = draw(st.lists(WORDS, unique=True, max_size=3))
     example_names = draw(st.lists(LINES, unique=True, max_size=2))
     case_names = draw(st.lists(LINES, unique=True, max_size=3))
@@ -58,31 +59,31 @@ def specs(draw: st.DrawFn) -> MergedSpec:
     )
 
 
-def reversed_keys(value: Any) -> Any:
+def _reversed_keys(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: reversed_keys(value[key]) for key in reversed(value)}
-    return [reversed_keys(item) for item in value] if isinstance(value, list) else value
+        return {key: _reversed_keys(value[key]) for key in reversed(value)}
+    return [_reversed_keys(item) for item in value] if isinstance(value, list) else value
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(spec=specs())
+@given(spec=_specs())
 def test_dump_and_load_are_inverse(spec: MergedSpec, tmp_path_factory: Any) -> None:
     """Any spec, dumped as JSON and loaded, is equal and has the same digest, whatever the key order."""
     file = tmp_path_factory.mktemp("spec") / "spec.json"
-    file.write_text(json.dumps(reversed_keys(dump_spec(spec))), encoding="utf-8")
+    file.write_text(json.dumps(_reversed_keys(dump_spec(spec))), encoding="utf-8")
     loaded = load_spec(file)
     assert (loaded, loaded.digest) == (spec, spec.digest)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(spec=specs(), data=st.data())
+@given(spec=_specs(), data=st.data())
 def test_any_changed_field_changes_the_digest(spec: MergedSpec, data: st.DataObject) -> None:
     """No field of the spec or of a part of it can change without changing the digest."""
-    changed = data.draw(st.sampled_from(list(changes_of(spec))))
+    changed = data.draw(st.sampled_from(list(_changes_of(spec))))
     assert changed.digest != spec.digest
 
 
-def changes_of(spec: MergedSpec) -> list[MergedSpec]:
+def _changes_of(spec: MergedSpec) -> list[MergedSpec]:
     texts = ("name", "version", "intent", "avoid", "interface", "threat_model", "references")
     changed: list[dict[str, Any]] = [{name: f"{getattr(spec, name)}x"} for name in texts]
     changed.append({"properties": {**spec.properties, "a new property": None}})
@@ -91,23 +92,20 @@ def changes_of(spec: MergedSpec) -> list[MergedSpec]:
     changed.append({"evals": (*spec.evals, EvalCase(name="a new case"))})
     for index, constraint in enumerate(spec.constraints):
         changed_part = attrs.evolve(constraint, text=f"{constraint.text}x")
-        changed.append({"constraints": replaced(spec.constraints, index, changed_part)})
+        changed.append({"constraints": _replaced(spec.constraints, index, changed_part)})
     for index, example in enumerate(spec.examples):
-        for part in (
-            attrs.evolve(example, text=f"{example.text}x"),
-            attrs.evolve(example, name="a new name"),
-        ):
-            changed.append({"examples": replaced(spec.examples, index, part)})  # noqa: PERF401
+        changed_example = attrs.evolve(example, name="a new name", text=f"{example.text}x")
+        changed.append({"examples": _replaced(spec.examples, index, changed_example)})
     for index, case in enumerate(spec.evals):
-        changed.extend({"evals": replaced(spec.evals, index, part)} for part in changes_of_case(case))
+        changed.extend({"evals": _replaced(spec.evals, index, part)} for part in _changes_of_case(case))
     return [attrs.evolve(spec, **change) for change in changed]
 
 
-def changes_of_case(case: EvalCase) -> list[EvalCase]:
-    next_kind = {kind: other for kind, other in zip(EvalKind, [*EvalKind][1:] + [*EvalKind][:1], strict=True)}
+def _changes_of_case(case: EvalCase) -> list[EvalCase]:
+    kinds = list(EvalKind)
     return [
         attrs.evolve(case, name="a new name"),
-        attrs.evolve(case, kind=next_kind[case.kind]),
+        attrs.evolve(case, kind=kinds[kinds.index(case.kind) - 1]),
         attrs.evolve(case, description=f"{case.description}x"),
         attrs.evolve(case, category=f"{case.category}x"),
         attrs.evolve(case, severity="" if case.severity else "error"),
@@ -120,7 +118,7 @@ def changes_of_case(case: EvalCase) -> list[EvalCase]:
     ]
 
 
-def replaced(parts: tuple[Any, ...], index: int, part: object) -> tuple[Any, ...]:
+def _replaced(parts: tuple[Any, ...], index: int, part: object) -> tuple[Any, ...]:
     return (*parts[:index], part, *parts[index + 1 :])
 
 
@@ -131,11 +129,8 @@ def replaced(parts: tuple[Any, ...], index: int, part: object) -> tuple[Any, ...
 )
 def test_any_text_is_plain_data_or_a_document_error(text: str, suffix: str) -> None:
     """No text makes a reader raise anything but its own error, and what it gives is plain JSON data."""
-    from orchestrator.errors import DocumentError
-
     try:
         data = parse_document(text, suffix, "file")
-    except DocumentError as error:
-        assert error.faults
-    else:
-        assert json.loads(json.dumps(data, allow_nan=False)) == data
+    except DocumentError:
+        return
+    assert json.loads(json.dumps(data, allow_nan=False)) == data

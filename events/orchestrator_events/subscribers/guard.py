@@ -20,7 +20,7 @@ def guard_budget(question: Question) -> Decision:
         held = question.ledger.reserve(gate.key, gate.attempt, gate.prompt, gate.max_tokens)
         return denial(held) if isinstance(held, Refusal) else Proceed(held)
     if isinstance(gate, RefinementRequested):
-        refusal = question.ledger.refusal(gate.attempt)
+        refusal = question.ledger.refusal(gate.attempt, question.ledger.elapsed_us())
         return Proceed() if refusal is None else denial(refusal)
     return Proceed()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from orchestrator_events.journal import Batch, Journal
 
 __all__ = ["record_history"]
 
 
-async def record_history(batch: Batch, journal: Journal) -> None:
+def record_history(batch: Batch, journal: Journal) -> Awaitable[None]:
     """Append the batch; whatever the journal raises stops the run (contract 1, record-full-history)."""
-    await journal.append(batch)
+    return journal.append(batch)

@@ -32,14 +32,21 @@ class TimerError(OrchestratorError):
 
 @attrs.define(eq=False)
 class RunTotals:
-    """The sums of one invocation that has not ended: its own, and those of each of its attempts."""
+    """The sums of a run's invocations: what belongs to no attempt, and what belongs to each.
+
+    A figure is in one place only, so that a record costs one addition; sums are made when they are asked for.
+    """
 
     started_at: int
-    whole: Totals = attrs.Factory(Totals)
+    own: Totals = attrs.Factory(Totals)
     attempts: dict[int, Totals] = attrs.Factory(dict[int, Totals])
     approval_asked_at: int | None = None
     measured_us: int = 0
     """Time that already has a category."""
+
+    def parts(self) -> list[Totals]:
+        """All totals whose sum is the run's."""
+        return [self.own, *self.attempts.values()]
 
 
 @attrs.frozen
@@ -74,13 +81,16 @@ class Metrics:
             if run is None:
                 run = self.running[record.run_id] = RunTotals(record.at)
             event = record.event
-            parts = (run.whole, attempt_of(run, event))
-            for totals in parts:
-                if totals is not None:
-                    totals.count_event(event.name)
-                    add_measures(totals, event)
-            run.measured_us += duration_of(event)[1]
-            if isinstance(event, ApprovalRequested):
+            totals = place_of(run, event)
+            totals.count_event(event.name)
+            charge: Charge | None = getattr(event, "charge", None)
+            if charge is not None:
+                totals.spend(charge)
+            category, duration_us = duration_of(event)
+            if category:
+                totals.time(category, duration_us)
+                run.measured_us += duration_us
+            elif isinstance(event, ApprovalRequested):
                 run.approval_asked_at = record.at
             elif isinstance(event, ApprovalAnswered):
                 time_approval(run, record.at)
@@ -90,23 +100,25 @@ class Metrics:
     def count(self, name: str, value: int = 1, run_id: str = "") -> None:
         """Add to a count of the host's own; also to a run's, while that run is open or kept."""
         with self.lock:
-            self.totals_of(run_id).count(name, value)
+            for totals in self.places(run_id):
+                totals.count(name, value)
 
     def start_timer(self, timer_id: str, category: str, at: int, run_id: str = "") -> None:
-        """Start a timer of the host's own at a reading of its clock, microseconds; TimerError if it runs."""
+        """Start the host's timer at a reading of its own clock, microseconds; TimerError if it runs."""
         with self.lock:
             if timer_id in self.timers:
                 raise TimerError(timer_id, "already runs: stop it first, or give each timer an id of its own")
             self.timers[timer_id] = Timer(category, at, run_id)
 
     def stop_timer(self, timer_id: str, at: int) -> int:
-        """Stop a timer at a reading of the same clock and add its duration, which is returned, microseconds."""
+        """Stop a timer at a reading of the same clock; its duration is added and returned, microseconds."""
         with self.lock:
             timer = self.timers.pop(timer_id, None)
             if timer is None:
                 raise TimerError(timer_id, "does not run: start it first")
             duration_us = max(0, at - timer.started_at)
-            self.totals_of(timer.run_id).time(timer.category, duration_us)
+            for totals in self.places(timer.run_id):
+                totals.time(timer.category, duration_us)
             return duration_us
 
     def summary(self, scope: str = ALL, attempt: int = 0) -> Summary:
@@ -123,27 +135,27 @@ class Metrics:
     def parts(self, scope: str, attempt: int) -> list[Totals]:
         """The totals whose sum a scope is; the lock is held."""
         if scope == ALL:
-            return [self.past, *(run.whole for run in self.running.values())]
+            return [self.past, *(totals for run in self.running.values() for totals in run.parts())]
         runs = [runs[scope] for runs in (self.ended, self.running) if scope in runs]
         if not attempt:
-            return [run.whole for run in runs]
+            return [totals for run in runs for totals in run.parts()]
         return [run.attempts[attempt] for run in runs if attempt in run.attempts]
 
-    def totals_of(self, run_id: str) -> Totals:
-        """Where a host's own figure for a run goes, so that it is in the sums over all runs once."""
-        run = self.running.get(run_id)
-        if run is not None:
-            return run.whole
-        return self.past
+    def places(self, run_id: str) -> list[Totals]:
+        """Where a figure of the host's own is added: once in the sums over all runs; the lock is held."""
+        if run_id in self.running:
+            return [self.running[run_id].own]
+        return [self.past, self.ended[run_id].own] if run_id in self.ended else [self.past]
 
     def end(self, run_id: str, at: int) -> None:
-        """Close an invocation: what is left of its time is `other`, and the run's totals are kept or dropped."""
+        """Close an invocation: what is left of its time is `other`; the totals are kept or dropped."""
         run = self.running.pop(run_id)
-        run.whole.time("other", max(0, at - run.started_at - run.measured_us))
-        self.past.add(run.whole)
+        run.own.time("other", max(0, at - run.started_at - run.measured_us))
+        for totals in run.parts():
+            self.past.add(totals)
         kept = self.ended.pop(run_id, None)
         if kept is not None:
-            kept.whole.add(run.whole)
+            kept.own.add(run.own)
             for number, totals in run.attempts.items():
                 kept.attempts.setdefault(number, Totals()).add(totals)
         self.ended[run_id] = kept or run
@@ -151,20 +163,15 @@ class Metrics:
             self.ended.popitem(last=False)
 
 
-def attempt_of(run: RunTotals, event: Event) -> Totals | None:
-    """The totals of the attempt that an event belongs to, if it belongs to one."""
+def place_of(run: RunTotals, event: Event) -> Totals:
+    """The totals of the attempt that an event names, or of what belongs to no attempt."""
     number: int | None = getattr(event, "attempt", None)
-    return None if number is None else run.attempts.setdefault(number, Totals())
-
-
-def add_measures(totals: Totals, event: Event) -> None:
-    """Add the time and the charge that an event carries."""
-    category, duration_us = duration_of(event)
-    if category:
-        totals.time(category, duration_us)
-    charge: Charge | None = getattr(event, "charge", None)
-    if charge is not None:
-        totals.spend(charge)
+    if number is None:
+        return run.own
+    totals = run.attempts.get(number)
+    if totals is None:
+        totals = run.attempts[number] = Totals()
+    return totals
 
 
 def duration_of(event: Event) -> tuple[str, int]:
@@ -184,6 +191,6 @@ def time_approval(run: RunTotals, answered_at: int) -> None:
     """Add the time from question to answer, which only the two stamps tell."""
     if run.approval_asked_at is not None:
         duration_us = max(0, answered_at - run.approval_asked_at)
-        run.whole.time("approval", duration_us)
+        run.own.time("approval", duration_us)
         run.measured_us += duration_us
         run.approval_asked_at = None

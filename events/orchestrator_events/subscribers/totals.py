@@ -58,13 +58,15 @@ class Summary:
 
 @attrs.define(eq=False)
 class Totals:
-    """Growing sums."""
+    """Growing sums, in lists that are added to in place: `[number, total, longest]` of a category's time,
+    `[calls, input, output, money]` of charges.
+    """
 
     events: dict[str, int] = attrs.Factory(dict[str, int])
     counts: dict[str, int] = attrs.Factory(dict[str, int])
-    timings: dict[str, Timing] = attrs.Factory(dict[str, Timing])
-    reported: Spending = Spending()
-    estimated: Spending = Spending()
+    timings: dict[str, list[int]] = attrs.Factory(dict[str, list[int]])
+    reported: list[int] = attrs.field(factory=lambda: [0, 0, 0, 0])
+    estimated: list[int] = attrs.field(factory=lambda: [0, 0, 0, 0])
 
     def count_event(self, name: str) -> None:
         """One more record of this wire name."""
@@ -76,15 +78,15 @@ class Totals:
 
     def time(self, category: str, duration_us: int) -> None:
         """Add one duration to a category."""
-        self.timings[category] = joined(self.timings.get(category), Timing(1, duration_us, duration_us))
+        self.add_timing(category, 1, duration_us, duration_us)
 
     def spend(self, charge: Charge) -> None:
         """Add the charge of one call."""
-        spent = Spending(1, charge.input_tokens, charge.output_tokens, charge.money_micro)
-        if charge.estimated:
-            self.estimated = together(self.estimated, spent)
-        else:
-            self.reported = together(self.reported, spent)
+        sums = self.estimated if charge.estimated else self.reported
+        sums[0] += 1
+        sums[1] += charge.input_tokens
+        sums[2] += charge.output_tokens
+        sums[3] += charge.money_micro
 
     def add(self, other: Totals) -> None:
         """Add all of another's sums."""
@@ -93,9 +95,16 @@ class Totals:
         for name, number in other.counts.items():
             self.count(name, number)
         for category, timing in other.timings.items():
-            self.timings[category] = joined(self.timings.get(category), timing)
-        self.reported = together(self.reported, other.reported)
-        self.estimated = together(self.estimated, other.estimated)
+            self.add_timing(category, *timing)
+        self.reported = [sum(pair) for pair in zip(self.reported, other.reported, strict=True)]
+        self.estimated = [sum(pair) for pair in zip(self.estimated, other.estimated, strict=True)]
+
+    def add_timing(self, category: str, number: int, total_us: int, longest_us: int) -> None:
+        """Add to the time of a category."""
+        sums = self.timings.setdefault(category, [0, 0, 0])
+        sums[0] += number
+        sums[1] += total_us
+        sums[2] = max(sums[2], longest_us)
 
     def summary(self, scope: str, attempt: int) -> Summary:
         """The sums as they stand, sorted by name."""
@@ -104,26 +113,7 @@ class Totals:
             attempt=attempt,
             events=dict(sorted(self.events.items())),
             counts=dict(sorted(self.counts.items())),
-            timings=dict(sorted(self.timings.items())),
-            reported=self.reported,
-            estimated=self.estimated,
+            timings={category: Timing(*sums) for category, sums in sorted(self.timings.items())},
+            reported=Spending(*self.reported),
+            estimated=Spending(*self.estimated),
         )
-
-
-def joined(one: Timing | None, other: Timing) -> Timing:
-    """Two timings of a category as one."""
-    if one is None:
-        return other
-    return Timing(
-        one.number + other.number, one.total_us + other.total_us, max(one.longest_us, other.longest_us)
-    )
-
-
-def together(one: Spending, other: Spending) -> Spending:
-    """The charges of both."""
-    return Spending(
-        one.calls + other.calls,
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        one.money_micro + other.money_micro,
-    )

@@ -1,8 +1,8 @@
-"""Where states go on a grid of columns and rows: the main path first, left to right, the rest near its neighbours.
+"""Where states go on a grid: the main path first, left to right, the rest near their neighbours.
 
-A layered layout by ranks alone was rejected: it puts the state that closes a loop to the right of all others, and
-the way back then runs below everything. Here only the main path has ranks; a state beside it goes where its
-neighbours are. A group is a block of cells that no other state enters, so that its border can be drawn.
+A layered layout by ranks alone was rejected: it puts the state that closes a loop to the right of all others,
+and the way back then runs below everything. Here only the main path has ranks; a state beside it goes where
+its neighbours are. A group is a block of cells that no other state enters, so that its border can be drawn.
 """
 
 from __future__ import annotations
@@ -64,11 +64,12 @@ def main_path(graph: Graph) -> tuple[str, ...]:
 
 
 def ways_from(graph: Graph, states: Sequence[str]) -> Ways:
-    """For a state, the longest way to each state behind it, over arrows that lead on in the order of declaration."""
+    """For a state, the longest way to each state behind it that follows the order of declaration."""
     rank = {state: index for index, state in enumerate(states)}
     steps = {(arrow.source, arrow.target) for arrow in graph.arrows}
     onward = {
-        state: [other for other in states if (state, other) in steps and rank[other] > rank[state]] for state in states
+        state: [other for other in states if (state, other) in steps and rank[other] > rank[state]]
+        for state in states
     }
 
     @cache

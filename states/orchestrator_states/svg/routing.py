@@ -1,7 +1,7 @@
 """Finds ways for arrows: upright, few bends, few crossings, never along another arrow or through a box.
 
-A shortest-path search (A*) over a coarse grid, one arrow after the other. What an arrow or a label has taken is
-closed to the next: lines may cross at right angles, labels and boxes may not be crossed at all.
+A shortest-path search (A*) over a coarse grid, one arrow after the other. What an arrow or a label has taken
+is closed to the next: lines may cross at right angles, labels and boxes may not be crossed at all.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ ACROSS = (1, 0, -1, 0)
 DOWNWARDS = (0, 1, 0, -1)
 
 BEND = 8
+CRAMPED_BEND = 5
 CROSSING = 14
 CROWDED = 3
 OWN_BORDER = 1
@@ -67,13 +68,16 @@ class Board:
         self.crowded |= {near for spot in spots for near in around(spot)}
 
     def fence(self, name: str, area: Rectangle) -> None:
-        """Draw a group's border: it is crossed straight or not at all."""
+        """Draw a group's border: it is crossed straight, and never at a corner."""
         left, right = area.left // STEP, area.right // STEP
         top, bottom = area.top // STEP, area.bottom // STEP
         for column in range(left, right + 1):
             self.borders[0][Spot(column, top)] = self.borders[0][Spot(column, bottom)] = name
         for row in range(top, bottom + 1):
             self.borders[1][Spot(left, row)] = self.borders[1][Spot(right, row)] = name
+        for column in (left, left + 1, right - 1, right):
+            for row in (top, top + 1, bottom - 1, bottom):
+                self.solid.add(Spot(column, row))
 
     def is_used(self, spot: Spot) -> bool:
         """Whether an arrow passes or ends here."""
@@ -89,8 +93,10 @@ class Board:
                 axis.add(Spot(end.column, end.row))
         self.crowded |= {near for pose in way for near in around(Spot(pose.column, pose.row))}
 
-    def find(self, starts: Mapping[Pose, int], ends: Mapping[Pose, int], own: Iterable[str]) -> list[Pose] | None:
-        """The cheapest way from a start to an end, both with their price; None when there is none.
+    def find(
+        self, starts: Mapping[Pose, int], ends: Mapping[Pose, int], own: Iterable[str]
+    ) -> tuple[int, list[Pose]] | None:
+        """The cheapest way from a start to an end, both priced, and its price; None when there is none.
 
         `own` names the groups whose border the arrow has to cross.
         """
@@ -109,7 +115,7 @@ class Board:
         while heap:
             _, price, pose = heappop(heap)
             if pose in arrived:
-                return traced(pose, before)
+                return price, traced(pose, before)
             if price > best[pose]:
                 continue
             for following, extra in self.steps(pose, ends, mine):
@@ -134,7 +140,7 @@ class Board:
                 continue
             spot = Spot(pose.column + ACROSS[heading], pose.row + DOWNWARDS[heading])
             following = Pose(*spot, heading)
-            bend = BEND if turn else 0
+            bend = (BEND + (CRAMPED_BEND if here in self.crowded else 0)) if turn else 0
             if following in ends:
                 yield following, 1 + bend + ends[following]
             elif self.is_open(spot, heading):
@@ -163,7 +169,7 @@ class Board:
 
 
 def ports(area: Rectangle, board: Board, *, corner: int) -> dict[Pose, int]:
-    """Free places on a rectangle's edge, heading outwards, dearer the farther from the middle of their side."""
+    """Free places on a rectangle's edge, heading outwards, dearer the farther from the middle of a side."""
     left, right = area.left // STEP, area.right // STEP
     top, bottom = area.top // STEP, area.bottom // STEP
     middle = Spot(area.centre.x // STEP, area.centre.y // STEP)
@@ -179,7 +185,9 @@ def ports(area: Rectangle, board: Board, *, corner: int) -> dict[Pose, int]:
     ]
     found: dict[Pose, int] = {}
     for pose in poses:
-        offset = abs(pose.row - middle.row) if pose.heading in (LEFT, RIGHT) else abs(pose.column - middle.column)
+        offset = (
+            abs(pose.row - middle.row) if pose.heading in (LEFT, RIGHT) else abs(pose.column - middle.column)
+        )
         if not board.is_used(Spot(pose.column, pose.row)):
             found[pose] = offset * OFF_CENTRE
     return found

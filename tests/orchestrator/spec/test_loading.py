@@ -120,12 +120,12 @@ def test_shape_faults_come_all_at_once(tmp_path: Path) -> None:
     file.write_text("intnet: x\nconstraints: ascii\nevals:\n- {name: a}\n- {name: b, kind: functonal}\n")
     with pytest.raises(SpecError) as caught:
         load_spec(file)
+    kinds = "'functional', 'adversarial', 'generator_adversary'"
     assert [str(fault) for fault in caught.value.faults] == [
         "$.intnet: unknown key (did you mean 'intent'?)",
         "$.constraints: expected an array or a table, found a string 'ascii'",
         "$.evals[0].kind: required key is missing",
-        "$.evals[1].kind: expected one of 'functional', 'adversarial', 'generator_adversary', "
-        "found a string 'functonal' (did you mean 'functional'?)",
+        f"$.evals[1].kind: expected one of {kinds}, found a string 'functonal' (did you mean 'functional'?)",
         "$.intent: required key is missing",
     ]
 

@@ -16,7 +16,7 @@ from orchestrator.errors import SpecError
 from orchestrator.spec import Constraint, EvalCase, EvalKind, Example, MergedSpec, Section
 
 
-def slug_spec(**changes: Any) -> MergedSpec:
+def _slug_spec(**changes: Any) -> MergedSpec:
     parts: dict[str, Any] = {
         "name": "slug",
         "version": "1.0.0",
@@ -36,7 +36,7 @@ def slug_spec(**changes: Any) -> MergedSpec:
 
 def test_sections_are_the_authors_text_in_the_contracts_order() -> None:
     """All six sections stand in order, empty ones say (none), and evals are in none of them."""
-    assert slug_spec().sections == (
+    assert _slug_spec().sections == (
         Section("Intent", "Turn a title\ninto a slug.\n"),
         Section("Constraints", "- lower-case: no capitals\n- ascii: only\n  ASCII"),
         Section("Avoid", "(none)"),
@@ -64,8 +64,8 @@ def test_digest_is_sha256_of_the_canonical_json() -> None:
 
 def test_equal_specs_are_equal_hash_equal_and_survive_copies() -> None:
     """A spec is a value: equality, hash, evolve, copy and pickle keep it, whatever its cases hold."""
-    spec = slug_spec()
-    copies = [slug_spec(), attrs.evolve(spec), copy.deepcopy(spec), pickle.loads(pickle.dumps(spec))]
+    spec = _slug_spec()
+    copies = [_slug_spec(), attrs.evolve(spec), copy.deepcopy(spec), pickle.loads(pickle.dumps(spec))]
     assert [(one, hash(one), one.digest) for one in copies] == [(spec, hash(spec), spec.digest)] * 4
 
 
@@ -86,7 +86,7 @@ def test_true_and_one_are_different_expectations() -> None:
 
 def test_expected_cases_and_severities() -> None:
     """The spec names the cases that must pass; one without evals names none."""
-    spec = slug_spec()
+    spec = _slug_spec()
     assert spec.expected_cases == frozenset({"simple", "bomb"})
     assert MergedSpec(intent="x").expected_cases is None
     assert [spec.severity_of(case) for case in ("simple", "bomb", "unknown")] == ["", "critical", ""]
@@ -95,7 +95,7 @@ def test_expected_cases_and_severities() -> None:
 def test_broken_rules_are_all_named() -> None:
     """A spec that breaks rules is refused with every fault and what was probably meant."""
     with pytest.raises(SpecError) as caught:
-        slug_spec(
+        _slug_spec(
             name=" ",
             intent="\ud800",
             constraints=(Constraint("ascii", "x"), Constraint("ascii", "y"), Constraint("two words", "z")),
@@ -104,7 +104,7 @@ def test_broken_rules_are_all_named() -> None:
         "spec ' ': $.intent: holds a lone surrogate, which no UTF-8 text can carry: remove it"
     )
     with pytest.raises(SpecError) as caught:
-        slug_spec(
+        _slug_spec(
             name=" ",
             constraints=(Constraint("asci", "x"), Constraint("asci", "y"), Constraint("two words", "z")),
             examples=(Example("a\nb", ""),),

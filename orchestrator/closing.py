@@ -1,0 +1,61 @@
+"""Committing what happened, and closing an invocation, on every way out exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from orchestrator_events.bus import Bus
+from orchestrator_events.errors import JournalError
+from orchestrator_events.execution import ExecutionEnd, OrchestratorComplete
+from orchestrator_events.journal import Batch
+from orchestrator_states.run import RunState
+
+from orchestrator.run import Run
+
+__all__ = ["close", "commit"]
+
+NAME = "conformance"
+ENDINGS = {
+    RunState.PASSED.value: ("success", "completed"),
+    RunState.EXHAUSTED.value: ("incomplete", "completed"),
+}
+"""Status of `orchestrator:complete` and of `execution:end`, by the state the run rests in."""
+
+
+async def commit(bus: Bus, run: Run) -> None:
+    """Record everything since the last effect in one transaction, then publish it."""
+    if not run.outbox:
+        return
+    batch = Batch(run.run_id, tuple(run.outbox))
+    run.outbox.clear()
+    try:
+        failures = await bus.publish(batch, run.journal)
+    except asyncio.CancelledError:
+        run.records += batch.records  # the journal took the batch before it could be waited for
+        raise
+    run.records += batch.records
+    for failure in failures:
+        if failure.subscriber not in run.failed_subscribers and not run.is_over:
+            run.fire(failure)
+
+
+async def close(bus: Bus, run: Run, status: str = "", reason: str = "") -> None:
+    """Fire and commit the invocation's end markers; a journal that fails here has failed before."""
+    completion, ending = ENDINGS.get(run.state, ("incomplete", "error"))
+    if status == "cancelled":
+        completion, ending = "cancelled", "cancelled"
+    is_passed = run.state == RunState.PASSED and run.generated is not None
+    run.fire(OrchestratorComplete(orchestrator=NAME, turn_count=run.answered, status=completion))
+    run.fire(
+        ExecutionEnd(
+            response=run.generated.candidate.digest if is_passed and run.generated else "",
+            status=ending,
+            reason=reason,
+            active_us=run.ledger.elapsed_us(),
+        )
+    )
+    try:
+        await commit(bus, run)
+    except JournalError:
+        if status != "error":
+            raise

@@ -1,0 +1,123 @@
+"""The steps around a generator call: intent, request, and what becomes of the answer."""
+
+from __future__ import annotations
+
+from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Charge, Reservation
+from orchestrator_events.decision import Ruling
+from orchestrator_events.run import (
+    AttemptFailed,
+    BudgetOverrun,
+    CandidateGenerated,
+    GenerationAbandoned,
+    GenerationRequested,
+    GenerationStarted,
+    PromptReady,
+)
+from orchestrator_states.run import RunState
+
+from orchestrator.answers import checked_answer
+from orchestrator.parameters import read_parameters
+from orchestrator.ports import Generation, Request
+from orchestrator.run import Run
+
+__all__ = ["InterruptionError", "abandoned", "failed_generation", "intend", "request_for", "taken"]
+
+
+class InterruptionError(Exception):
+    """The run cannot go on now; it stays in its open state and can be resumed."""
+
+
+def intend(run: Run, ready: PromptReady, gate: GenerationRequested, ruling: Ruling) -> GenerationStarted:
+    """Fire the intent to call, as the gate's subscribers changed it."""
+    prompt, parameters = None, gate.parameters
+    if ruling.changes or ruling.injections:
+        parameters = str(ruling.changes.get("parameters", parameters))
+        prompt = changed_prompt(run, gate, ruling)
+    event = GenerationStarted(
+        attempt=ready.attempt,
+        parameters=parameters,
+        reservation=ruling.reservation or Reservation(key=gate.key),
+        prompt=prompt,
+        decisions=ruling.taken,
+    )
+    run.fire(event)
+    return event
+
+
+def changed_prompt(run: Run, gate: GenerationRequested, ruling: Ruling) -> Blob | None:
+    """The prompt with what subscribers put in it; every section of the spec must still be there (contract 1)."""
+    prompt = str(ruling.changes.get("prompt", gate.prompt))
+    for injection in ruling.injections:
+        prompt += f"\n## Added ({injection.role})\n\n{injection.text}\n"
+    missing = [section.title for section in run.spec.sections if section.text not in prompt]
+    if missing:
+        run.ledger.release(gate.key)
+        raise InterruptionError(f"a subscriber removed from the prompt: {', '.join(missing)}")
+    return None if prompt == gate.prompt else Blob(prompt)
+
+
+def request_for(run: Run, ready: PromptReady, call: GenerationStarted, language: str) -> Request:
+    """What the generator is asked."""
+    return Request(
+        run_id=run.run_id,
+        attempt=call.attempt,
+        prompt=(call.prompt or ready.prompt).text or "",
+        parameters=read_parameters(call.parameters),
+        language=language,
+        max_tokens=call.reservation.output_tokens,
+        seconds=run.remaining_seconds(),
+        idempotency_key=call.reservation.key,
+        spec_digest=run.spec.digest,
+    )
+
+
+def taken(run: Run, key: str, answer: Generation, limit: int, begun: int, isolation: str) -> None:
+    """Fire what the generator answered, charged; GenerationError for what is no candidate."""
+    ready = run.ready
+    assert ready is not None
+    form, blob = checked_answer(answer, limit)
+    ledger = run.ledger
+    charge = ledger.charge(key, answer.usage, blob.text or "")
+    over = ledger.overrun(key, charge)
+    run.fire(
+        CandidateGenerated(
+            attempt=ready.attempt,
+            key=key,
+            candidate=blob,
+            form=form,
+            charge=charge,
+            duration_us=run.clock.monotonic() - begun,
+            isolation=isolation,
+        )
+    )
+    if over:
+        run.fire(BudgetOverrun(attempt=ready.attempt, limits=over))
+
+
+def failed_generation(run: Run, key: str, reason: str, begun: int, charge: Charge, isolation: str) -> None:
+    """A call that gave no candidate costs the attempt and is fed back like a failing case."""
+    ready = run.ready
+    assert ready is not None
+    over = run.ledger.overrun(key, charge)
+    run.fire(
+        AttemptFailed(
+            attempt=ready.attempt,
+            stage="generation",
+            error=reason,
+            duration_us=run.clock.monotonic() - begun,
+            key=key,
+            charge=charge,
+            isolation=isolation,
+        )
+    )
+    if over:
+        run.fire(BudgetOverrun(attempt=ready.attempt, limits=over))
+
+
+def abandoned(run: Run, reason: str) -> None:
+    """Charge a call in flight whose answer will not be used."""
+    if run.state == RunState.GENERATING and run.started is not None:
+        key = run.started.reservation.key
+        charge = run.ledger.worst_case(key)
+        run.fire(GenerationAbandoned(attempt=run.started.attempt, key=key, charge=charge, reason=reason))

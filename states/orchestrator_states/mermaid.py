@@ -1,0 +1,83 @@
+"""A lifecycle as Mermaid text (stateDiagram-v2), which many viewers of Markdown draw.
+
+A group of states is a node of its own, dashed and listing its members. Composite states were rejected:
+Mermaid 11 draws all arrows at the border of one on top of each other, and links no members of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from json import dumps
+
+from orchestrator_states.graph import Graph, Group, graph_of, note_lines
+from orchestrator_states.identifiers import identifiers
+from orchestrator_states.lifecycle import Lifecycle
+from orchestrator_states.svg.style import LIGHT, TIMES, tone_of
+
+__all__ = ["to_mermaid"]
+
+INDENT = "    "
+COLON = "#58;"
+"""Mermaid's own escape: releases before 11 end a label at its second colon."""
+
+
+def to_mermaid(lifecycle: Lifecycle, visits: Mapping[str, int] | None = None) -> str:
+    """Mermaid text of a lifecycle, the same for the same table; ends in a newline.
+
+    Events that go the same way share an arrow, states that several rows treat alike are one more, dashed
+    node, and notes are comments. `visits` puts how often a run was in a state beside its name.
+    """
+    graph = graph_of(lifecycle)
+    words = identifiers((*lifecycle.states, *(group.name for group in graph.groups)))
+    lines = [
+        "---",
+        f"title: {dumps(lifecycle.name)}",
+        "---",
+        "stateDiagram-v2",
+        f"{INDENT}direction LR",
+        *(INDENT + line for line in body(graph, words, visits or {})),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def body(graph: Graph, words: Mapping[str, str], visits: Mapping[str, int]) -> Iterator[str]:
+    """Names, arrows, colours and notes."""
+    lifecycle = graph.lifecycle
+    for state in lifecycle.states:
+        shown = f"{state} {TIMES}{visits[state]}" if visits.get(state) else str(state)
+        if shown != words[state]:
+            yield f"state {quoted(shown)} as {words[state]}"
+    for group in graph.groups:
+        yield f"state {quoted(group_text(group))} as {words[group.name]}"
+    yield f"[*] --> {words[lifecycle.initial]}"
+    for arrow in graph.arrows:
+        label = "<br>".join(line.text for line in arrow.labels).replace(":", COLON)
+        yield f"{words[arrow.source]} --> {words[arrow.target]} : {label}"
+    yield from (f"{words[state]} --> [*]" for state in lifecycle.resting)
+    yield from colours(graph, words)
+    yield from (f"%% {line}" for line in note_lines(lifecycle))
+
+
+def group_text(group: Group) -> str:
+    """A group's title and its members."""
+    return f"{group.title}<br>({', '.join(group.states)})"
+
+
+def colours(graph: Graph, words: Mapping[str, str]) -> Iterator[str]:
+    """One class for groups and one per kind of resting state."""
+    kinds: dict[str, list[str]] = {}
+    for state in graph.lifecycle.resting:
+        kinds.setdefault(tone_of(state, is_initial=False, is_resting=True), []).append(words[state])
+    for kind, states in kinds.items():
+        tone, name = LIGHT.tones[kind], kind.replace("-", "_")
+        yield f"classDef {name} fill:{tone.fill},stroke:{tone.line},color:{tone.text}"
+        yield f"class {','.join(states)} {name}"
+    if graph.groups:
+        line = f"stroke:{LIGHT.frame_line},stroke-dasharray:4 4"
+        yield f"classDef any_of fill:{LIGHT.frame},{line},color:{LIGHT.ink}"
+        yield f"class {','.join(words[group.name] for group in graph.groups)} any_of"
+
+
+def quoted(text: str) -> str:
+    """Text in the double quotes of a description."""
+    return '"' + text.replace('"', "#quot;").replace(":", COLON) + '"'
