@@ -15,7 +15,7 @@ from orchestrator.candidate import Candidate
 __all__ = ["Attempt"]
 
 
-@attrs.frozen
+@attrs.define
 class Attempt:
     """What was asked, what was answered, and what the suite said (contract 1, record-full-history)."""
 

@@ -18,23 +18,18 @@ FILES = "files"
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
-def frozen_files(files: Mapping[str, str]) -> Mapping[str, str]:
-    """A copy that nobody can change, in order of path."""
-    if not files:
-        return NO_FILES
-    return MappingProxyType(dict(sorted(files.items())))
-
-
 @attrs.frozen(eq=False)
 class Candidate:
     """One text, or `files` (relative POSIX path to text); exactly as generated (contract 1)."""
 
     text: str = ""
-    files: Mapping[str, str] = attrs.field(default=NO_FILES, converter=frozen_files)
+    files: Mapping[str, str] = NO_FILES
 
     def __attrs_post_init__(self) -> None:
-        if self.files and self.text:
-            raise ValueError("a candidate is one text or several files, not both")
+        if self.files:
+            if self.text:
+                raise ValueError("a candidate is one text or several files, not both")
+            object.__setattr__(self, "files", MappingProxyType(dict(sorted(self.files.items()))))
 
     @property
     def form(self) -> str:

@@ -31,7 +31,8 @@ def split_command(command: CommandLine) -> tuple[str, ...]:
 def name_of_command(words: Sequence[str]) -> str:
     """The program's name and a digest of the whole command line, which may hold what nobody should read."""
     digest = sha256("\0".join(words).encode(errors="surrogateescape")).hexdigest()
-    return f"{Path(words[0]).name}#{digest[:8]}"
+    program = Path(words[0].strip("{}")).name
+    return f"{program}#{digest[:8]}"
 
 
 def located_program(words: Sequence[str]) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class GeneratorSection:
 
     command: str | tuple[str, ...] = attrs.field(default=(), validator=_names_a_program)
     """Program and arguments, as one text or a list; no shell ever runs."""
-    entry_point: str = ""
+    entry_point: str = attrs.field(default="")
     name: str = ""
     input: Literal["text", "json"] = "text"
     output: Literal["text", "json", "files"] = "text"
@@ -145,9 +145,9 @@ class StrategySection:
     kind: Literal["failure-feedback", "naive-retry", "parameter-variation", "seed-mixing"] = (
         "failure-feedback"
     )
-    values: dict[str, tuple[Any, ...]] = attrs.Factory(dict[str, tuple[Any, ...]])
+    values: dict[str, tuple[Any, ...]] = attrs.field(factory=dict[str, tuple[Any, ...]])
     """Of parameter-variation: each parameter with the values it takes in turn."""
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = attrs.field(default=())
     """Of seed-mixing: the code seeds to take in turn; by default all."""
 
     @values.validator
@@ -176,14 +176,11 @@ class AugmentationsSection:
 
     def augmentations(self) -> Augmentations:
         """The files' texts; raises DocumentError for one that cannot be read."""
-        lines = [
-            line.strip().removeprefix("- ") for path in self.style for line in read_text(path).splitlines()
-        ]
-        return Augmentations(
-            examples=tuple(Example(path.stem, read_text(path)) for path in self.examples),
-            style=tuple(line for line in lines if line),
-            seeds=tuple(CodeSeed(path.stem, read_text(path)) for path in self.seeds),
-        )
+        lines = [line.strip() for path in self.style for line in read_text(path).splitlines()]
+        examples = [Example(path.stem, read_text(path)) for path in self.examples]
+        seeds = [CodeSeed(path.stem, read_text(path)) for path in self.seeds]
+        style = [line.removeprefix("- ") for line in lines if line]
+        return Augmentations(examples=tuple(examples), style=tuple(style), seeds=tuple(seeds))
 
 
 @attrs.frozen(kw_only=True)

@@ -10,10 +10,8 @@ import asyncio
 
 import attrs
 from orchestrator_events.blob import Blob
-from orchestrator_events.bus import Bus, Question
-from orchestrator_events.decision import Ruling
+from orchestrator_events.bus import Bus
 from orchestrator_events.errors import JournalError
-from orchestrator_events.event import Gate
 from orchestrator_events.execution import ExecutionFailed
 from orchestrator_events.run import (
     AttemptFailed,
@@ -127,7 +125,7 @@ class ConformanceDriver:
             max_tokens=read_parameters(ready.parameters).get("max_tokens"),
             key=key,
         )
-        ruling = self.unopposed(run, gate) or await ask(self.bus, self.approver, run, supervisor, gate)
+        ruling = self.bus.unopposed(gate, run.ledger) or await ask(self.bus, self.approver, run, supervisor, gate)
         if ruling.deny is not None:
             return denied(run, ruling.deny)
         request = request_for(run, ready, intend(run, ready, gate, ruling), self.language)
@@ -181,7 +179,7 @@ class ConformanceDriver:
         outcome = last.outcome
         attempt = last.ready.attempt + 1
         gate = RefinementRequested(attempt=attempt)
-        ruling = self.unopposed(run, gate) or await ask(self.bus, self.approver, run, supervisor, gate)
+        ruling = self.bus.unopposed(gate, run.ledger) or await ask(self.bus, self.approver, run, supervisor, gate)
         if ruling.deny is not None:
             return denied(run, ruling.deny)
         change = self.strategy.refine(run, last)
@@ -198,10 +196,6 @@ class ConformanceDriver:
                 decisions=ruling.taken,
             )
         )
-
-    def unopposed(self, run: Run, gate: Gate) -> Ruling | None:
-        """The guard's ruling where nobody else answers at this gate."""
-        return self.bus.unopposed(Question(run.run_id, run.lifecycle, run.state, gate, run.ledger))
 
     def give_up_effect(self, run: Run, supervisor: Supervisor) -> None:
         """The effect under way did not give way when it was cancelled: go on as if it had."""

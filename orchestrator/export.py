@@ -14,8 +14,8 @@ and the lines are one record each, in order: `{"sequence", "previous", "digest",
 
 `body` is the record as JSON data. Its RFC 8785 form (keys sorted, no white space, UTF-8) is the stored bytes,
 and `digest` is the SHA-256 of `orchestrator.record.v1`, a zero byte, `previous`, the length of those bytes in
-decimal, a zero byte, and those bytes; `previous` of the first record is 64 zeros. So nothing is lost: an import
-has the same bytes, and another export of it is the same text.
+decimal, a zero byte, and those bytes; `previous` of the first record is 64 zeros. So nothing is lost: an
+import has the same bytes, and another export of it is the same text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ async def export_json(journal: Journal, run_id: str) -> str:
 
 
 async def export_lines(journal: Journal, run_id: str) -> AsyncIterator[str]:
-    """A run as JSON lines with their newlines, one batch in memory at a time; raises as `export_json` does."""
+    """A run as JSON lines with their newlines, one batch in memory at a time.
+
+    Raises as `export_json` does.
+    """
     seen: set[str] = set()
     opening: dict[str, Any] = {}
     async for entry in journal.read(run_id):

@@ -30,31 +30,26 @@ class InterruptionError(Exception):
 
 def intend(run: Run, ready: PromptReady, gate: GenerationRequested, ruling: Ruling) -> GenerationStarted:
     """Fire the intent to call, as the gate's subscribers changed it."""
-    prompt, parameters = None, gate.parameters
-    if ruling.changes or ruling.injections:
-        parameters = str(ruling.changes.get("parameters", parameters))
-        prompt = changed_prompt(run, gate, ruling)
+    sent = gate if ruling.gate is None else ruling.gate
+    assert isinstance(sent, GenerationRequested)
     event = GenerationStarted(
         attempt=ready.attempt,
-        parameters=parameters,
+        parameters=sent.parameters,
         reservation=ruling.reservation or Reservation(key=gate.key),
-        prompt=prompt,
+        prompt=None if sent is gate else changed_prompt(run, gate, sent),
         decisions=ruling.taken,
     )
     run.fire(event)
     return event
 
 
-def changed_prompt(run: Run, gate: GenerationRequested, ruling: Ruling) -> Blob | None:
-    """The prompt with what subscribers put in it; every section of the spec must still be there (contract 1)."""
-    prompt = str(ruling.changes.get("prompt", gate.prompt))
-    for injection in ruling.injections:
-        prompt += f"\n## Added ({injection.role})\n\n{injection.text}\n"
-    missing = [section.title for section in run.spec.sections if section.text not in prompt]
+def changed_prompt(run: Run, gate: GenerationRequested, sent: GenerationRequested) -> Blob | None:
+    """The prompt as subscribers changed it; every section of the spec must still be there (contract 1)."""
+    missing = [section.title for section in run.spec.sections if section.text not in sent.prompt]
     if missing:
         run.ledger.release(gate.key)
         raise InterruptionError(f"a subscriber removed from the prompt: {', '.join(missing)}")
-    return None if prompt == gate.prompt else Blob(prompt)
+    return None if sent.prompt == gate.prompt else Blob(sent.prompt)
 
 
 def request_for(run: Run, ready: PromptReady, call: GenerationStarted, language: str) -> Request:

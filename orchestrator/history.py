@@ -155,11 +155,8 @@ def begun(record: Record, clock: Clock, journal: Journal) -> Run:
 def start_of(record: Record) -> ExecutionStart:
     """The event of a first record; JournalError when it is another than `execution:start`."""
     if not isinstance(record.event, ExecutionStart):
-        raise JournalError(
-            f"run {record.run_id} begins with {record.event.name}, not {ExecutionStart.name}: it is no run of ours",
-            run_id=record.run_id,
-            sequence=record.sequence,
-        )
+        message = f"run {record.run_id} begins with {record.event.name}, not {ExecutionStart.name}: no run of ours"
+        raise JournalError(message, run_id=record.run_id, sequence=record.sequence)
     return record.event
 
 

@@ -13,7 +13,7 @@ from orchestrator.spec import MergedSpec
 __all__ = ["Judgement", "judge"]
 
 
-@attrs.frozen
+@attrs.define
 class Judgement:
     """Which cases passed, which did not, and whether the expected ids were known beforehand."""
 
@@ -46,8 +46,10 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
                 text = f"reported {counts[result.id]} times"
                 failing.append(CaseResult(result.id, CaseStatus.DUPLICATE, text, spec.severity_of(result.id)))
         elif expected is not None and result.id not in expected:
-            if result.status is not CaseStatus.SKIPPED:
+            if result.status == CaseStatus.PASSED:
                 failing.append(CaseResult(result.id, CaseStatus.UNEXPECTED, "not among the expected cases"))
+            elif result.status != CaseStatus.SKIPPED:
+                failing.append(result)
         elif result.status is CaseStatus.PASSED:
             passed.append(result.id)
         else:

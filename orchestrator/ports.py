@@ -31,7 +31,7 @@ __all__ = [
 JSON = str | int | float | bool | None | list["JSON"] | dict[str, "JSON"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Request:
     """What a generator is asked."""
 
@@ -52,7 +52,7 @@ class Request:
     spec_digest: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Generation:
     """What a generator answers: a candidate, and what it used if it knows."""
 
@@ -60,7 +60,7 @@ class Generation:
     usage: Usage | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Submission:
     """What an evaluator judges."""
 
@@ -73,7 +73,7 @@ class Submission:
     """Time the evaluation has; None without a time limit."""
 
 
-@attrs.frozen
+@attrs.define
 class Verdict:
     """What an eval suite reported: one result a case, in its own order. An empty one is no verdict."""
 
@@ -124,7 +124,7 @@ class Evaluator(Protocol):
         ...
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Refinement:
     """What a strategy changes for the next attempt. The ids of all failing cases are in the prompt anyway."""
 

@@ -129,25 +129,26 @@ class Prompter:
         return told
 
     def messages(self, failing: Sequence[CaseResult], limit: int) -> str:
-        """The messages, one paragraph a case, until the limit; equal ones are said once."""
-        lines: list[str] = []
+        """The messages, one paragraph a case; where they are long, bounded, and equal ones are said once."""
+        whole = "\n".join([f"{case.id} [{case.status}] {case.message}" for case in failing])
         case_limit = self.template.case_limit
-        room = limit
-        seen: dict[str, str] = {}
-        for case in failing:
-            text = case.message
-            first = seen.setdefault(text, case.id)
-            if first is not case.id:
-                text = f"same message as {first}"
-            elif len(text) > case_limit:
-                text = shorten(text, case_limit)
-            line = f"{case.id} [{case.status.value}] {text}"
-            room -= len(line)
-            if room < 0:
-                lines.append(f"… and {len(failing) - len(lines)} more")
-                break
-            lines.append(line)
-        return "\n".join(lines)
+        return whole if len(whole) <= min(limit, case_limit) else bounded(failing, limit, case_limit)
+
+
+def bounded(failing: Sequence[CaseResult], limit: int, case_limit: int) -> str:
+    """As many messages as fit in `limit` characters, each of at most `case_limit`."""
+    lines: list[str] = []
+    seen: dict[str, str] = {}
+    for case in failing:
+        first = seen.setdefault(case.message, case.id)
+        text = shorten(case.message, case_limit) if first is case.id else f"same message as {first}"
+        line = f"{case.id} [{case.status}] {text}"
+        limit -= len(line)
+        if limit < 0:
+            lines.append(f"… and {len(failing) - len(lines)} more")
+            break
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def standing(last: Attempt, failing: Sequence[CaseResult], closest: Attempt | None) -> str:

@@ -97,7 +97,8 @@ class Run:
 
     def moved(self, event: Event, target: str) -> None:
         """The table allows the event: make its record, and apply it."""
-        record = Record(self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event)
+        at = self.clock.now()
+        record = Record(self.run_id, self.sequence + 1, at, self.lifecycle, self.state, target, event)
         self.outbox.append(record)
         self.apply(record)
 

@@ -103,7 +103,8 @@ class Supervisor:
             if self.generation == mine:
                 self.deadline = None
                 self.is_waiting = False
-        self.check_current(mine)
+        if self.generation != mine:
+            raise DroppedError
         if self.is_expired:
             self.forgive_cancellation()
         if self.is_expired or (deadline is not None and self.loop.time() > deadline):

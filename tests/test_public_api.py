@@ -11,11 +11,12 @@ import orchestrator
 CHECKOUT = Path(__file__).parents[1]
 
 NAMES = """
-    Approver Attempt Augmentations Budget Bus Candidate CaseResult CaseStatus CodeSeed Composition Constraint
-    EvalCase EvalKind EvaluationError Evaluator Example Exhausted FailureFeedback Generation GenerationError
-    Generator GeneratorUnavailableError MergedSpec NaiveRetry Orchestrator OrchestratorError ParameterVariation
-    Passed PromptTemplate Refinement Request RunCancelledError RunFailedError RunInterruptedError RunReport
-    RunState SeedMixing SpecTooLargeError Strategy Submission Usage Verdict __version__ events load_spec states
+    Approver Attempt Augmentations Budget Bus Candidate CaseResult CaseStatus CodeSeed Composition
+    Constraint EvalCase EvalKind EvaluationError Evaluator Example Exhausted FailureFeedback
+    Generation GenerationError Generator GeneratorUnavailableError MergedSpec NaiveRetry
+    Orchestrator OrchestratorError ParameterVariation Passed PromptTemplate Refinement Request
+    RunCancelledError RunFailedError RunInterruptedError RunReport RunState SeedMixing
+    SpecTooLargeError Strategy Submission Usage Verdict __version__ events load_spec states
 """
 
 WRONG_USE = """
@@ -71,7 +72,16 @@ def test_wrong_use_is_found_by_a_type_checker(tmp_path: Path) -> None:
 def faults_of(file: Path, folder: Path) -> list[tuple[int, str]]:
     """Line and code of everything that a strict type checker finds in a file."""
     said = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", folder / "cache", file],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--no-error-summary",
+            "--cache-dir",
+            folder / "cache",
+            file,
+        ],
         cwd=CHECKOUT,
         check=False,
         capture_output=True,
@@ -79,5 +89,7 @@ def faults_of(file: Path, folder: Path) -> list[tuple[int, str]]:
     )
     assert said.stderr == ""
     lines = said.stdout.splitlines()
-    errors = [line for line in lines if Path(line.partition(":")[0]).name == file.name and ": error: " in line]
+    errors = [
+        line for line in lines if Path(line.partition(":")[0]).name == file.name and ": error: " in line
+    ]
     return [(int(line.split(":")[1]), line.rpartition("[")[2].rstrip("]")) for line in errors]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_type
 
 from orchestrator import (
     Approver,
@@ -31,7 +32,6 @@ from orchestrator import (
 from orchestrator import events as ours
 from orchestrator.attempt import Attempt
 from orchestrator.run import Run
-from typing_extensions import assert_type
 
 
 class Model:

@@ -30,7 +30,8 @@ from orchestrator_events.event import Event, Fact, Gate
 from orchestrator_events.execution import SubscriberFailed
 from orchestrator_events.journal import Batch, Journal
 from orchestrator_events.patience import settled
-from orchestrator_events.question import Guard, Question, Responder, last_word
+from orchestrator_events.ledger import Ledger
+from orchestrator_events.question import Guard, Question, Responder, guarded, last_word
 from orchestrator_events.record import Record
 from orchestrator_events.registry import event_class
 
@@ -205,7 +206,9 @@ class Bus:
         for record in batch.records:
             name = record.event.name
             routes = self.plans.get(name)
-            for route in self.plan(name) if routes is None else routes:
+            if routes is None:
+                routes = self.plan(name)
+            for route in routes:
                 if route.only is not None and not route.wants(record.run_id):
                     continue
                 try:
@@ -230,11 +233,11 @@ class Bus:
             return ruling
         return last_word(self.guard, question, ruling)
 
-    def unopposed(self, question: Question) -> Ruling | None:
+    def unopposed(self, gate: Gate, ledger: Ledger) -> Ruling | None:
         """The guard's ruling on a gate that nobody else answers; None when someone does, who must be asked."""
-        if self.has_responders(type(question.gate)):
+        if self.has_responders(type(gate)):
             return None
-        return PLAIN_YES if self.guard is None else last_word(self.guard, question, PLAIN_YES)
+        return PLAIN_YES if self.guard is None else guarded(self.guard, gate, ledger, PLAIN_YES)
 
     def has_responders(self, gate: type[Gate]) -> bool:
         """Whether anyone but the guard answers at this gate, for any run."""

@@ -52,7 +52,8 @@ def decode(body: bytes, blobs: Mapping[str, str] | None = None) -> Record:
     """
     try:
         data = json.loads(body)
-        event = converter().structure(data["event"], readable_class(data["name"], data["version"]))
+        event_type = readable_class(data["name"], data["version"])
+        event = converter().structure(data["event"], event_type)
         record = Record(
             run_id=text(data["run"]),
             sequence=whole(data["sequence"]),

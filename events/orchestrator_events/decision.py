@@ -27,9 +27,7 @@ __all__ = [
 
 @attrs.frozen
 class Proceed:
-    """Go ahead. The budget guard's answer carries what it reserved."""
-
-    reservation: Reservation | None = None
+    """Go ahead."""
 
 
 @attrs.frozen
@@ -74,7 +72,7 @@ class DecisionTaken:
     detail: Annotated[str, "The reason, the prompt, the injected text or the names of the changed fields."]
 
 
-@attrs.frozen
+@attrs.define
 class Ruling:
     """All answers to one gate, folded: deny > ask_user > inject > modify > proceed.
 
@@ -87,6 +85,9 @@ class Ruling:
     changes: Mapping[str, object] = attrs.field(factory=dict)
     taken: tuple[DecisionTaken, ...] = ()
     reservation: Reservation | None = None
+    """What the budget guard holds for the act."""
+    gate: Gate | None = None
+    """The request as the subscribers changed it; None where none did."""
 
 
 PLAIN_YES = Ruling()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self
 
 import attrs
 
@@ -35,3 +36,7 @@ class Gate(Event):
 
     kind: ClassVar[Literal["fact", "gate"]] = "gate"
     modifiable: ClassVar[tuple[str, ...]] = ()
+
+    def injected(self, texts: Sequence[tuple[str, str]]) -> Self:  # noqa: ARG002 -- most gates carry no text
+        """The gate with these (role, text) pairs added to what will be read; itself where nothing is read."""
+        return self

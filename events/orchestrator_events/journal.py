@@ -12,7 +12,7 @@ from orchestrator_events.record import Entry, Record
 __all__ = ["Batch", "Head", "Journal"]
 
 
-@attrs.frozen
+@attrs.define
 class Batch:
     """Records of one run that are stored together or not at all, in one transaction with their blobs."""
 

@@ -6,14 +6,15 @@ from collections.abc import Awaitable, Callable
 
 import attrs
 
-from orchestrator_events.decision import PLAIN_YES, Decision, Deny, Proceed, Ruling
+from orchestrator_events.budget import Reservation
+from orchestrator_events.decision import PLAIN_YES, Decision, Deny, Ruling
 from orchestrator_events.event import Gate
 from orchestrator_events.ledger import Ledger
 
-__all__ = ["Guard", "Question", "Responder", "last_word"]
+__all__ = ["Guard", "Question", "Responder", "guarded", "last_word"]
 
 
-@attrs.frozen
+@attrs.define
 class Question:
     """What a gate's subscribers are asked: the gate, and where the run stands."""
 
@@ -26,26 +27,32 @@ class Question:
 
 
 Responder = Callable[[Question], Awaitable[Decision] | Decision]
-Guard = Callable[[Question], Decision]
+Guard = Callable[[Gate, Ledger], Reservation | Deny | None]
+"""The budget's voice: what it reserved, a denial that names the limit, or None where it has nothing to say."""
 
 
 def last_word(guard: Guard, question: Question, ruling: Ruling) -> Ruling:
-    """The ruling with the guard's denial or reservation, for the request as the others modified it.
+    """The ruling with the guard's denial or reservation, for the request as the others changed it.
 
-    A guard that raises or answers anything but a denial or a yes denies: no call gets through unreserved.
+    A guard that raises denies: no call gets through unreserved.
     """
-    if ruling.changes:
-        question = attrs.evolve(question, gate=attrs.evolve(question.gate, **ruling.changes))
+    gate = question.gate
+    if ruling.changes or ruling.injections:
+        gate = attrs.evolve(gate, **ruling.changes).injected([(each.role, each.text) for each in ruling.injections])
+        ruling = attrs.evolve(ruling, gate=gate)
+    return guarded(guard, gate, question.ledger, ruling)
+
+
+def guarded(guard: Guard, gate: Gate, ledger: Ledger, ruling: Ruling) -> Ruling:
+    """The ruling with what the guard says of the gate."""
     try:
-        decision = guard(question)
+        answer = guard(gate, ledger)
     except Exception as error:  # noqa: BLE001 -- whatever the guard raises is a denial
-        decision = Deny(f"the budget guard failed: {type(error).__name__}: {error}")
-    if isinstance(decision, Proceed):
-        if decision.reservation is None:
-            return ruling
-        if ruling is PLAIN_YES:
-            return Ruling(reservation=decision.reservation)
-        return attrs.evolve(ruling, reservation=decision.reservation)
-    if not isinstance(decision, Deny):
-        decision = Deny(f"the budget guard answered {decision!r:.80}")
-    return attrs.evolve(ruling, deny=decision)
+        answer = Deny(f"the budget guard failed: {type(error).__name__}: {error}")
+    if answer is None:
+        return ruling
+    if isinstance(answer, Deny):
+        return attrs.evolve(ruling, deny=answer)
+    if ruling is PLAIN_YES:
+        return Ruling(reservation=answer)
+    return attrs.evolve(ruling, reservation=answer)

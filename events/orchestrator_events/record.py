@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
+from typing import NamedTuple
+
 import attrs
 
 from orchestrator_events.event import Event
@@ -18,9 +20,11 @@ DOMAIN = b"orchestrator.record.v1\0"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@attrs.frozen
-class Record:
-    """One event of one run, where it happened and when."""
+class Record(NamedTuple):
+    """One event of one run, where it happened and when.
+
+    A named tuple and no attrs class: one is made for every event, and this costs a third of a frozen one.
+    """
 
     run_id: str
     sequence: int

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
 
 import attrs
 
@@ -52,6 +53,11 @@ class GenerationRequested(Gate):
     parameters: Annotated[str, "JSON object of the generation parameters."]
     max_tokens: Annotated[int | None, "Output tokens asked for; None where nothing limits them."]
     key: Annotated[str, "Idempotency key of the call."]
+
+    def injected(self, texts: Sequence[tuple[str, str]]) -> Self:
+        """The request with the texts as sections at the end of its prompt, each with its role."""
+        added = "".join(f"\n## Added ({role})\n\n{text}\n" for role, text in texts)
+        return attrs.evolve(self, prompt=self.prompt + added)
 
 
 @attrs.frozen(kw_only=True)

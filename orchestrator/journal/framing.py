@@ -40,7 +40,7 @@ class BlobFrame:
 
 
 def encode_batch(batch: Batch) -> EncodedBatch:
-    """Encode the records; raises EventError for one that cannot be, ValueError for a blob without text."""
+    """Encode the records; raises EventError for one that cannot be, or for a blob without text."""
     bodies = []
     blobs = []
     for record in batch.records:

@@ -31,13 +31,11 @@ def check_order(batch: Batch, last: int, epoch: int) -> None:
             run_id=batch.run_id,
             sequence=first,
         )
-    expected = first
-    for record in records:
-        if record.sequence != expected or record.run_id != batch.run_id:
-            raise JournalError(
-                f"run {batch.run_id}: the batch holds record {record.sequence} of run {record.run_id} where "
-                f"{expected} belongs: append the records of one run without a gap",
-                run_id=batch.run_id,
-                sequence=expected,
-            )
-        expected += 1
+    gapless = records[-1].sequence - first + 1 == len(records)
+    if not gapless or records[0].run_id != batch.run_id or records[-1].run_id != batch.run_id:
+        raise JournalError(
+            f"run {batch.run_id}: the batch holds records {first} to {records[-1].sequence} of run "
+            f"{records[0].run_id}, {len(records)} in all: append the records of one run without a gap",
+            run_id=batch.run_id,
+            sequence=first,
+        )

@@ -125,7 +125,7 @@ def titled(lifecycle: Lifecycle, taken: Sequence[Sequence[str]]) -> Iterator[str
         if not resting & set(states):
             yield "any working state" if all(set(other) & resting for other in others) else "any of these"
         elif set(states) <= resting and not any(set(other) <= resting for other in others):
-            yield "any ended state"
+            yield "any of these ends"
         else:
             yield "any of these"
 

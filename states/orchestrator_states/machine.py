@@ -62,15 +62,13 @@ class TableEvent(TransitionsEvent):
 
     machine: TableMachine
 
-    def trigger(self, model: object, *args: Any, **kwargs: Any) -> bool:
-        """Apply `args[0]`, an event, to the model; raises IllegalTransitionError and moves nothing otherwise."""
-        target: Model = model  # type: ignore[assignment]  # transitions types its models as objects
-        event: Event = args[0]
-        state = target.state
+    def trigger(self, model: Model, event: Event) -> bool:  # type: ignore[override]  # packing arguments costs
+        """Apply an event to the model; raises IllegalTransitionError, with nothing moved, where it is illegal."""
+        state = model.state
         transition: TableTransition
         for transition in self.transitions.get(state, ()):  # type: ignore[assignment]  # as transition_cls made them
             if not transition.where or transition.fits(event):
-                target.moved(event, transition.dest or state)
+                model.moved(event, transition.dest or state)
                 return True
         raise IllegalTransitionError(self.machine.table.name, state, event, self.machine.table.allowed(state))
 

@@ -17,8 +17,8 @@ from orchestrator_states.svg.style import LIGHT, TIMES, tone_of
 __all__ = ["to_mermaid"]
 
 INDENT = "    "
-COLON = "#58;"
-"""Mermaid's own escape: releases before 11 end a label at its second colon."""
+ESCAPES = {"#": "#35;", ":": "#58;", ";": "#59;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
+"""Mermaid's own; the colon has one because releases before 11 end a label at its second colon."""
 
 
 def to_mermaid(lifecycle: Lifecycle, visits: Mapping[str, int] | None = None) -> str:
@@ -46,12 +46,12 @@ def body(graph: Graph, words: Mapping[str, str], visits: Mapping[str, int]) -> I
     for state in lifecycle.states:
         shown = f"{state} {TIMES}{visits[state]}" if visits.get(state) else str(state)
         if shown != words[state]:
-            yield f"state {quoted(shown)} as {words[state]}"
+            yield f'state "{escaped(shown)}" as {words[state]}'
     for group in graph.groups:
-        yield f"state {quoted(group_text(group))} as {words[group.name]}"
+        yield f'state "{group_text(group)}" as {words[group.name]}'
     yield f"[*] --> {words[lifecycle.initial]}"
     for arrow in graph.arrows:
-        label = "<br>".join(line.text for line in arrow.labels).replace(":", COLON)
+        label = "<br>".join(escaped(line.text) for line in arrow.labels)
         yield f"{words[arrow.source]} --> {words[arrow.target]} : {label}"
     yield from (f"{words[state]} --> [*]" for state in lifecycle.resting)
     yield from colours(graph, words)
@@ -60,7 +60,7 @@ def body(graph: Graph, words: Mapping[str, str], visits: Mapping[str, int]) -> I
 
 def group_text(group: Group) -> str:
     """A group's title and its members."""
-    return f"{group.title}<br>({', '.join(group.states)})"
+    return f"{escaped(group.title)}<br>({', '.join(map(escaped, group.states))})"
 
 
 def colours(graph: Graph, words: Mapping[str, str]) -> Iterator[str]:
@@ -78,6 +78,6 @@ def colours(graph: Graph, words: Mapping[str, str]) -> Iterator[str]:
         yield f"class {','.join(words[group.name] for group in graph.groups)} any_of"
 
 
-def quoted(text: str) -> str:
-    """Text in the double quotes of a description."""
-    return '"' + text.replace('"', "#quot;").replace(":", COLON) + '"'
+def escaped(text: str) -> str:
+    """Text whose every character is shown as it is."""
+    return "".join(ESCAPES.get(character, character) for character in text)

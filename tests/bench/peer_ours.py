@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import time
 from collections.abc import Callable, Coroutine
@@ -23,7 +24,7 @@ from orchestrator_events.subscribers.log import log_attempts, log_records
 from orchestrator.journal.sqlite import SqliteJournal
 
 structlog.configure(
-    processors=[structlog.processors.add_log_level, structlog.processors.JSONRenderer()],
+    processors=[structlog.processors.JSONRenderer(serializer=json.dumps)],
     wrapper_class=structlog.make_filtering_bound_logger(20),
     logger_factory=structlog.WriteLoggerFactory(open(os.devnull, "w")),  # noqa: SIM115 -- open as long as the process
     cache_logger_on_first_use=True,

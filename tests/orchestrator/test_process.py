@@ -159,7 +159,7 @@ def test_a_program_that_closes_its_streams_is_still_bounded() -> None:
 
 
 def test_a_grandchild_that_holds_the_output_is_not_waited_for() -> None:
-    """After the program has ended its output is read a moment longer; then the rest of its session is killed."""
+    """Once the program has ended its output is read a moment longer; then its session is killed."""
     program = (
         "import subprocess, sys\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"

@@ -18,7 +18,7 @@ def test_it_gives_what_the_function_gives() -> None:
 
     async def both() -> tuple[str, str]:
         with pytest.raises(KeyError) as caught:
-            await call_in_thread({}.__getitem__, "absent")
+            await call_in_thread({"present": 1}.__getitem__, "absent")
         return await call_in_thread("{}-{}".format, 1, 2), str(caught.value)
 
     assert asyncio.run(both()) == ("1-2", "'absent'")

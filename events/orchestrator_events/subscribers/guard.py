@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from orchestrator_events.bus import Question
-from orchestrator_events.decision import Decision, Deny, Proceed
-from orchestrator_events.ledger import Refusal
+from orchestrator_events.budget import Reservation
+from orchestrator_events.decision import Deny
+from orchestrator_events.event import Gate
+from orchestrator_events.ledger import Ledger, Refusal
 from orchestrator_events.run import GenerationRequested, RefinementRequested
 
 __all__ = ["guard_budget"]
 
 
-def guard_budget(question: Question) -> Decision:
-    """Answer for the ledger: a reservation, a denial that names the limit, or a plain yes (contract 1).
+def guard_budget(gate: Gate, ledger: Ledger) -> Reservation | Deny | None:
+    """Answer for the ledger: a reservation, a denial that names the limit, or nothing (contract 1).
 
     It is asked last, about the request as the other subscribers modified it.
     """
-    gate = question.gate
+    answer: Reservation | Refusal | None = None
     if isinstance(gate, GenerationRequested):
-        held = question.ledger.reserve(gate.key, gate.attempt, gate.prompt, gate.max_tokens)
-        return denial(held) if isinstance(held, Refusal) else Proceed(held)
-    if isinstance(gate, RefinementRequested):
-        refusal = question.ledger.refusal(gate.attempt, question.ledger.elapsed_us())
-        return Proceed() if refusal is None else denial(refusal)
-    return Proceed()
-
-
-def denial(refusal: Refusal) -> Deny:
-    """The ledger's refusal as a decision."""
-    return Deny(refusal.detail, refusal.limit)
+        answer = ledger.reserve(gate.key, gate.attempt, gate.prompt, gate.max_tokens)
+    elif isinstance(gate, RefinementRequested):
+        answer = ledger.refusal(gate.attempt, ledger.elapsed_us())
+    return Deny(answer.detail, answer.limit) if isinstance(answer, Refusal) else answer

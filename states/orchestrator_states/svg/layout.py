@@ -22,6 +22,7 @@ SLACK_STEP = 24
 WIDTH_PRICE = 2
 SIDE_PARTS = 4
 DEAR_LABEL = 32
+UNLIMITED = 1_000_000
 
 
 class LayoutError(StateError):
@@ -149,10 +150,12 @@ def options(
     always, every part of both edges is tried.
     """
     own = frozenset(crossed(canvas.graph, arrow))
+    cheapest = UNLIMITED
     for index, (starts, ends) in enumerate(ends_of(canvas.draft, canvas.board, arrow)):
-        found = canvas.board.find(starts, ends, own) if starts and ends else None
+        found = canvas.board.find(starts, ends, own, cheapest) if starts and ends else None
         label = label_place(corners(found[1]), lines, canvas.closed) if found else None
         if found and label:
+            cheapest = min(cheapest, found[0] + label.price)
             yield found[0] + label.price, found[1], label
             has_box = arrow.source in canvas.draft.boxes or arrow.target in canvas.draft.boxes
             if index == 0 and has_box and label.price < DEAR_LABEL:

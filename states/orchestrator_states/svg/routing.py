@@ -7,7 +7,7 @@ is closed to the next: lines may cross at right angles, labels and boxes may not
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -46,16 +46,22 @@ class Pose(NamedTuple):
     heading: int
 
 
+Node = tuple[int, int, int]
+"""A pose as a plain tuple: the search makes a million of them."""
+
+
 @attrs.define(eq=False)
 class Board:
-    """The grid, and what is taken on it."""
+    """The grid, and what is taken on it; where two values come in a pair, the first is for level headings."""
 
     width: int
     height: int
-    solid: set[Spot] = attrs.Factory(set[Spot])
-    lines: tuple[set[Spot], set[Spot]] = attrs.Factory(lambda: (set(), set()))
-    borders: tuple[dict[Spot, str], dict[Spot, str]] = attrs.Factory(lambda: ({}, {}))
+    closed: tuple[set[Spot], set[Spot]] = attrs.Factory(lambda: (set(), set()))
+    stiff: set[Spot] = attrs.Factory(set[Spot])
+    used: set[Spot] = attrs.Factory(set[Spot])
     crowded: set[Spot] = attrs.Factory(set[Spot])
+    crossings: tuple[set[Spot], set[Spot]] = attrs.Factory(lambda: (set(), set()))
+    borders: dict[Spot, str] = attrs.Factory(dict[Spot, str])
 
     def block(self, area: Rectangle) -> None:
         """Close an area to every arrow, its edges included."""
@@ -64,107 +70,98 @@ class Board:
             for column in range(-(-area.left // STEP), area.right // STEP + 1)
             for row in range(-(-area.top // STEP), area.bottom // STEP + 1)
         }
-        self.solid |= spots
+        self.close(spots)
         self.crowded |= {near for spot in spots for near in around(spot)}
 
     def fence(self, name: str, area: Rectangle) -> None:
         """Draw a group's border: it is crossed straight, and never at a corner."""
         left, right = area.left // STEP, area.right // STEP
         top, bottom = area.top // STEP, area.bottom // STEP
-        for column in range(left, right + 1):
-            self.borders[0][Spot(column, top)] = self.borders[0][Spot(column, bottom)] = name
-        for row in range(top, bottom + 1):
-            self.borders[1][Spot(left, row)] = self.borders[1][Spot(right, row)] = name
-        for column in (left, left + 1, right - 1, right):
-            for row in (top, top + 1, bottom - 1, bottom):
-                self.solid.add(Spot(column, row))
+        level = {Spot(column, row) for column in range(left, right + 1) for row in (top, bottom)}
+        steep = {Spot(column, row) for row in range(top, bottom + 1) for column in (left, right)}
+        for closed_spots, spots in zip(self.closed, (level, steep), strict=True):
+            closed_spots.update(spots)
+            self.stiff |= spots
+            self.borders |= dict.fromkeys(spots, name)
+        columns, rows = (left, left + 1, right - 1, right), (top, top + 1, bottom - 1, bottom)
+        self.close({Spot(column, row) for column in columns for row in rows})
 
-    def is_used(self, spot: Spot) -> bool:
-        """Whether an arrow passes or ends here."""
-        return spot in self.lines[0] or spot in self.lines[1]
+    def close(self, spots: set[Spot]) -> None:
+        """Close spots to every heading."""
+        for closed_spots in self.closed:
+            closed_spots.update(spots)
 
     def take(self, way: Sequence[Pose]) -> None:
         """Close a way to later arrows, except for crossing it straight."""
         for one, other in pairwise(way):
-            axis = self.lines[other.heading % 2]
-            axis |= {Spot(one.column, one.row), Spot(other.column, other.row)}
-        for end in (way[0], way[-1]):
-            for axis in self.lines:
-                axis.add(Spot(end.column, end.row))
-        self.crowded |= {near for pose in way for near in around(Spot(pose.column, pose.row))}
+            level = other.heading % 2
+            leg = {Spot(one.column, one.row), Spot(other.column, other.row)}
+            self.closed[level].update(leg)
+            self.crossings[1 - level].update(leg)
+        self.close({Spot(end.column, end.row) for end in (way[0], way[-1])})
+        spots = {Spot(pose.column, pose.row) for pose in way}
+        self.used |= spots
+        self.stiff |= spots
+        self.crowded |= {near for spot in spots for near in around(spot)}
 
     def find(
-        self, starts: Mapping[Pose, int], ends: Mapping[Pose, int], own: Iterable[str]
+        self, starts: Mapping[Pose, int], ends: Mapping[Pose, int], own: Iterable[str], limit: int
     ) -> tuple[int, list[Pose]] | None:
-        """The cheapest way from a start to an end, both priced, and its price; None when there is none.
+        """The cheapest way from a start to an end, both priced, and its price; None at `limit` or above.
 
         `own` names the groups whose border the arrow has to cross.
         """
         mine = frozenset(own)
-        box = (
-            min(end.column for end in ends),
-            max(end.column for end in ends),
-            min(end.row for end in ends),
-            max(end.row for end in ends),
-        )
-        heap = [(price + distance(pose, box), price, pose) for pose, price in starts.items()]
-        heap.sort()
-        best = dict(starts)
-        before: dict[Pose, Pose] = {}
-        arrived: set[Pose] = set()
-        while heap:
-            _, price, pose = heappop(heap)
-            if pose in arrived:
-                return price, traced(pose, before)
-            if price > best[pose]:
+        box = hull(ends)
+        heap: list[tuple[int, int, Node]] = [
+            (price + distance(pose, box), price, pose) for pose, price in starts.items()
+        ]
+        heapify(heap)
+        best = {node: price for _, price, node in heap}
+        before: dict[Node, Node] = {}
+        while heap and heap[0][0] < limit:
+            bound, price, node = heappop(heap)
+            if bound == price and node in before and node in ends:
+                return price, traced(node, before)
+            if price > best[node]:
                 continue
-            for following, extra in self.steps(pose, ends, mine):
+            for following, extra in self.steps(node, ends, mine):
                 total = price + extra
                 if total < best.get(following, total + 1):
                     best[following] = total
-                    before[following] = pose
-                    if following in ends:
-                        arrived.add(following)
-                        heappush(heap, (total, total, following))
-                    else:
-                        heappush(heap, (total + distance(following, box), total, following))
+                    before[following] = node
+                    heappush(heap, (total + distance(following, box), total, following))
         return None
 
-    def steps(self, pose: Pose, ends: Mapping[Pose, int], own: frozenset[str]) -> Iterator[tuple[Pose, int]]:
+    def steps(self, node: Node, ends: Mapping[Pose, int], own: frozenset[str]) -> list[tuple[Node, int]]:
         """Where an arrow may go from here, and what each step costs."""
-        here = Spot(pose.column, pose.row)
-        may_bend = not self.is_used(here) and here not in self.borders[0] and here not in self.borders[1]
-        for heading in range(4):
-            turn = (heading - pose.heading) % 4
-            if turn == 2 or (turn and not may_bend):  # noqa: PLR2004  # two quarter turns are a way back
-                continue
-            spot = Spot(pose.column + ACROSS[heading], pose.row + DOWNWARDS[heading])
-            following = Pose(*spot, heading)
-            bend = (BEND + (CRAMPED_BEND if here in self.crowded else 0)) if turn else 0
+        column, row, heading = node
+        here = (column, row)
+        headings = (heading,) if here in self.stiff else (heading, (heading + 1) % 4, (heading + 3) % 4)
+        bend = BEND + (CRAMPED_BEND if here in self.crowded else 0)
+        found: list[tuple[Node, int]] = []
+        for turn in headings:
+            spot = (column + ACROSS[turn], row + DOWNWARDS[turn])
+            following = (*spot, turn)
+            price = 1 if turn == heading else 1 + bend
             if following in ends:
-                yield following, 1 + bend + ends[following]
-            elif self.is_open(spot, heading):
-                yield following, 1 + bend + self.fee(spot, heading, own)
+                found.append((following, price + ends[Pose(*following)]))
+            elif (
+                spot not in self.closed[turn % 2]
+                and 0 <= spot[0] <= self.width
+                and 0 <= spot[1] <= self.height
+            ):
+                found.append((following, price + self.fee(spot, turn, own)))
+        return found
 
-    def is_open(self, spot: Spot, heading: int) -> bool:
-        """Whether an arrow may pass here in this heading."""
-        axis = heading % 2
-        return (
-            0 <= spot.column <= self.width
-            and 0 <= spot.row <= self.height
-            and spot not in self.solid
-            and spot not in self.lines[axis]
-            and spot not in self.borders[axis]
-        )
-
-    def fee(self, spot: Spot, heading: int, own: frozenset[str]) -> int:
+    def fee(self, spot: tuple[int, int], heading: int, own: frozenset[str]) -> int:
         """What passing here costs beyond the step itself."""
-        other = 1 - heading % 2
-        fee = CROSSING if spot in self.lines[other] else 0
-        fee += CROWDED if spot in self.crowded else 0
-        border = self.borders[other].get(spot)
-        if border is not None:
-            fee += OWN_BORDER if border in own else FOREIGN_BORDER
+        fee = CROWDED if spot in self.crowded else 0
+        if spot in self.stiff:
+            fee += CROSSING if spot in self.crossings[heading % 2] else 0
+            border = self.borders.get(Spot(*spot))
+            if border is not None:
+                fee += OWN_BORDER if border in own else FOREIGN_BORDER
         return fee
 
 
@@ -188,7 +185,7 @@ def ports(area: Rectangle, board: Board, *, corner: int) -> dict[Pose, int]:
         offset = (
             abs(pose.row - middle.row) if pose.heading in (LEFT, RIGHT) else abs(pose.column - middle.column)
         )
-        if not board.is_used(Spot(pose.column, pose.row)):
+        if Spot(pose.column, pose.row) not in board.used:
             found[pose] = offset * OFF_CENTRE
     return found
 
@@ -212,16 +209,23 @@ def around(spot: Spot) -> Iterator[Spot]:
             yield Spot(spot.column + across, spot.row + down)
 
 
-def distance(pose: Pose, box: tuple[int, int, int, int]) -> int:
+def hull(poses: Iterable[Pose]) -> tuple[int, int, int, int]:
+    """The least and greatest column, then row, of some poses."""
+    columns, rows, _ = zip(*poses, strict=True)
+    return min(columns), max(columns), min(rows), max(rows)
+
+
+def distance(node: Node, box: tuple[int, int, int, int]) -> int:
     """Steps to the rectangle that holds all ends: never more than the way there costs."""
+    column, row, _ = node
     left, right, top, bottom = box
-    across = max(left - pose.column, 0, pose.column - right)
-    return across + max(top - pose.row, 0, pose.row - bottom)
+    across = left - column if column < left else max(column - right, 0)
+    return across + (top - row if row < top else max(row - bottom, 0))
 
 
-def traced(pose: Pose, before: Mapping[Pose, Pose]) -> list[Pose]:
-    """The way that led to a pose."""
-    way = [pose]
+def traced(node: Node, before: Mapping[Node, Node]) -> list[Pose]:
+    """The way that led to a node."""
+    way = [Pose(*node)]
     while way[-1] in before:
-        way.append(before[way[-1]])
+        way.append(Pose(*before[way[-1]]))
     return way[::-1]

@@ -74,7 +74,7 @@ def test_the_whole_request_can_go_in_as_json() -> None:
 
 def answering(text: str) -> CommandGenerator:
     """A generator that answers with a JSON text."""
-    return CommandGenerator(python("import sys; sys.stdout.write(sys.argv[1])") + [text], output="json")
+    return CommandGenerator([*python("import sys; sys.stdout.write(sys.argv[1])"), text], output="json")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,10 @@ def test_a_failing_program_is_quoted() -> None:
         ("import os; os.write(1, b'ok\\xff')", "mine wrote what is not UTF-8 at byte 2"),
         ("import time; time.sleep(60)", "mine timed out after 0.3 s"),
         ("while True: print('x' * 999)", "mine was stopped because it wrote too much to stdout"),
-        ("import os\nwhile True: os.write(2, b'x' * 9999)", "mine was stopped because it wrote too much to stderr"),
+        (
+            "import os\nwhile True: os.write(2, b'x' * 9999)",
+            "mine was stopped because it wrote too much to stderr",
+        ),
     ],
 )  # fmt: skip
 def test_every_bad_ending_has_its_own_reason(program: str, reason: str) -> None:

@@ -1,0 +1,95 @@
+"""How output looks: live or plain, coloured or not, Unicode or ASCII; each decided on its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from io import TextIOWrapper
+from typing import Final, TextIO
+
+import attrs
+from rich.console import Console
+
+from orchestrator.cli.choices import ColorChoice, DisplayChoice
+
+__all__ = ["ASCII", "UNICODE", "Marks", "console_on", "draws_live", "marks_for", "tolerate_any_character"]
+
+
+@attrs.frozen(kw_only=True)
+class Marks:
+    """The characters that words are not enough for."""
+
+    passed: str
+    failed: str
+    error: str
+    timed_out: str
+    absent: str
+    """Skipped, missing, or reported otherwise than once."""
+    used: str
+    held: str
+    free: str
+    bullet: str
+    ellipsis: str
+
+
+UNICODE: Final = Marks(
+    passed="●", failed="×", error="E", timed_out="T", absent="–",
+    used="█", held="▒", free="░", bullet="·", ellipsis="…",
+)  # fmt: skip
+ASCII: Final = Marks(
+    passed="+", failed="x", error="E", timed_out="T", absent="-",
+    used="#", held="=", free=".", bullet="-", ellipsis="...",
+)  # fmt: skip
+
+
+def draws_live(choice: DisplayChoice, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether progress is redrawn in place, which only a terminal can do.
+
+    By itself it is on a terminal that is not dumb, outside of CI; colour settings have no say in it.
+    """
+    if not stream.isatty() or choice in (DisplayChoice.PLAIN, DisplayChoice.QUIET):
+        return False
+    is_capable = environment.get("TERM", "") not in ("", "dumb", "unknown")
+    return choice is DisplayChoice.LIVE or (is_capable and not environment.get("CI"))
+
+
+def is_coloured(
+    choice: ColorChoice, stream: TextIO, *, by_itself: bool, environment: Mapping[str, str] = os.environ
+) -> bool:
+    """Whether to colour: as told, else by NO_COLOR, FORCE_COLOR, and last `by_itself` on a terminal."""
+    if choice is not ColorChoice.AUTO:
+        return choice is ColorChoice.ALWAYS
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR", "0") != "0":
+        return True
+    return by_itself and stream.isatty() and environment.get("TERM", "") not in ("", "dumb", "unknown")
+
+
+def console_on(stream: TextIO, color: ColorChoice, *, by_itself: bool = True) -> Console:
+    """A console that writes what it is given: no markup, no highlighting, no wrapping of its own."""
+    has_color = is_coloured(color, stream, by_itself=by_itself)
+    return Console(
+        file=stream,
+        force_terminal=has_color or stream.isatty(),
+        force_jupyter=False,
+        color_system="standard" if has_color else None,
+        no_color=not has_color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
+
+
+def marks_for(stream: TextIO) -> Marks:
+    """Unicode marks where the stream can carry them."""
+    return UNICODE if (stream.encoding or "").lower().replace("-", "").startswith("utf") else ASCII
+
+
+def tolerate_any_character() -> None:
+    """Have standard output and error escape what their encoding lacks, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

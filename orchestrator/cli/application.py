@@ -1,0 +1,256 @@
+"""The commands and their options; what they do is loaded when one is called, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.choices import ColorChoice, DisplayChoice, ExportFormat, GraphFormat, ReportForm
+from orchestrator.cli.options import AsJson, Color, Display, Runs, Verbose
+
+__all__ = ["application", "run_application"]
+
+RUNS = Path("runs")
+
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its beginning, or `last`.")]
+
+application = typer.Typer(
+    name="orchestrator",
+    help="Has a generator write candidates for a spec until an eval suite passes, or a limit is reached.",
+    epilog=(
+        "Exit status: 0 conforms, 1 internal error, 2 usage, configuration or spec not valid, 3 a limit is "
+        "reached (the closest candidate is written), 4 generator unavailable, 5 the evaluation gave no verdict, "
+        "130 or 143 interrupted with its history saved."
+    ),
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def run_application(arguments: list[str]) -> int:
+    """Run one command; its exit status."""
+    from orchestrator.cli.appearance import tolerate_any_character
+
+    tolerate_any_character()
+    try:
+        application(args=arguments, prog_name="orchestrator")
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else int(left.code is not None)
+    return 0
+
+
+@application.command()
+def run(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")],
+    *,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration; options win over it.")
+    ] = None,
+    generator: Annotated[
+        str | None,
+        typer.Option("--generator", metavar="COMMAND", help="Program and arguments, or an entry point's name."),
+    ] = None,
+    evaluator: Annotated[
+        str | None,
+        typer.Option("--evaluator", metavar="COMMAND", help="Program that runs the suite.  [default: pytest]"),
+    ] = None,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", metavar="DIRECTORY", help="The eval suite.")
+    ] = None,
+    candidate_file: Annotated[
+        str | None,
+        typer.Option("--candidate-file", metavar="NAME", help="Name of the candidate's file beside the suite."),
+    ] = None,
+    report: Annotated[
+        ReportForm | None, typer.Option("--report", help="What the suite's runner writes.")
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option("--language", help="Language of the candidate.  [default: python]")
+    ] = None,
+    attempts: Annotated[
+        str | None, typer.Option("--attempts", metavar="N", help="Attempts.  [default: 5]")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", metavar="TIME", help="Active time: 90s, 10m, 1h30m.")
+    ] = None,
+    tokens: Annotated[
+        str | None, typer.Option("--tokens", metavar="N", help="Tokens read and written: 200k.")
+    ] = None,
+    input_tokens: Annotated[
+        str | None, typer.Option("--input-tokens", metavar="N", help="Tokens read.")
+    ] = None,
+    output_tokens: Annotated[
+        str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")
+    ] = None,
+    money: Annotated[
+        str | None, typer.Option("--money", metavar="AMOUNT", help="Money, in the generator's currency: 0.50.")
+    ] = None,
+    repeats: Annotated[
+        str | None,
+        typer.Option("--repeats", metavar="N", help="Identical candidates in a row.  [default: 3]"),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the first prompt, digests and limits; call nothing.")
+    ] = False,
+    runs: Runs = RUNS,
+    display: Display = DisplayChoice.AUTO,
+    color: Color = ColorChoice.AUTO,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a spec. A limit may be `unlimited`; one that can stop the run has to stay."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.conducting import Manner
+        from orchestrator.cli.overrides import Limits, Overrides
+        from orchestrator.cli.running import run_spec
+
+        limits = Limits(
+            attempts=attempts,
+            time=time,
+            tokens=tokens,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            money=money,
+            repeats=repeats,
+        )
+        over = Overrides(
+            generator=generator,
+            evaluator=evaluator,
+            suite=suite,
+            candidate_file=candidate_file,
+            report=None if report is None else report.value,
+            language=language,
+            limits=limits,
+        )
+        manner = Manner(display=display, color=color, as_json=as_json)
+        code = run_spec(spec, config, over, runs=runs, manner=manner, is_dry=dry_run)
+        raise typer.Exit(code)
+
+
+@application.command()
+def show(
+    run_name: RunName,
+    *,
+    attempt: Annotated[
+        int | None, typer.Option("--attempt", metavar="N", help="One attempt, with every failing case.")
+    ] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="The prompt, of the last attempt or of N.")] = False,
+    candidate: Annotated[
+        bool, typer.Option("--candidate", help="The candidate, the best one or that of N.")
+    ] = False,
+    runs: Runs = RUNS,
+    color: Color = ColorChoice.AUTO,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show a run, one line an attempt with the reason."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.inspecting import place_of, show_run
+
+        show_run(
+            place_of(runs),
+            run_name,
+            attempt=attempt,
+            prompt=prompt,
+            candidate=candidate,
+            color=color,
+            as_json=as_json,
+        )
+
+
+@application.command("runs")
+def list_recorded_runs(
+    *,
+    newest: Annotated[int, typer.Option("--newest", min=1, help="How many to list.")] = 20,
+    runs: Runs = RUNS,
+    color: Color = ColorChoice.AUTO,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """List the runs in a journal, the newest last."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.inspecting import list_runs, place_of
+
+        list_runs(place_of(runs), newest=newest, color=color, as_json=as_json)
+
+
+@application.command()
+def export(
+    run_name: RunName,
+    *,
+    form: Annotated[
+        ExportFormat, typer.Option("--format", help="One document, or a record a line.")
+    ] = ExportFormat.JSON,
+    runs: Runs = RUNS,
+    verbose: Verbose = False,
+) -> None:
+    """Export a run: its table, its records with their hash chain, and every text they name."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.inspecting import export_run, place_of
+
+        export_run(place_of(runs), run_name, form)
+
+
+@application.command()
+def graph(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A lifecycle, such as `run`, or a run's id.")],
+    *,
+    form: Annotated[GraphFormat, typer.Option("--format", help="How to draw it.")] = GraphFormat.TEXT,
+    runs: Runs = RUNS,
+    verbose: Verbose = False,
+) -> None:
+    """Draw a lifecycle; for a run's id, the way the run took (mermaid, svg)."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.drawing import draw
+        from orchestrator.cli.inspecting import place_of
+
+        draw(name, form, place_of(runs))
+
+
+@application.command()
+def events(*, verbose: Verbose = False) -> None:
+    """List the events: facts, gates, and what each means."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.drawing import list_events
+
+        list_events()
+
+
+@application.command()
+def demo(
+    *,
+    pace: Annotated[
+        float | None, typer.Option("--pace", metavar="SECONDS", min=0, help="Time each answer takes.")
+    ] = None,
+    runs: Runs = RUNS,
+    display: Display = DisplayChoice.AUTO,
+    color: Color = ColorChoice.AUTO,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a small spec with a scripted generator and a pytest suite: no model, no network."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.conducting import Manner
+        from orchestrator.cli.running import run_demo
+
+        manner = Manner(display=display, color=color, as_json=as_json)
+        raise typer.Exit(run_demo(runs=runs, manner=manner, pace=pace))

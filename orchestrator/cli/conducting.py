@@ -1,0 +1,163 @@
+"""Conducts one run for a terminal: progress while it goes on, then the result in words, files and status."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import Any
+
+import attrs
+from rich.console import Console
+from rich.text import Text
+
+from orchestrator.adapter_errors import CandidateRefusedError
+from orchestrator.cli.appearance import console_on, draws_live, marks_for
+from orchestrator.cli.attemptlines import case_line, joined, passed_of
+from orchestrator.cli.choices import ColorChoice, DisplayChoice
+from orchestrator.cli.exitcodes import ExitCode, code_of_error, code_of_report
+from orchestrator.cli.failures import say
+from orchestrator.cli.inert import one_line
+from orchestrator.cli.interruption import SignalledError, run_until_signalled
+from orchestrator.cli.live import LiveScreen
+from orchestrator.cli.plain import PlainScreen
+from orchestrator.cli.progress import Progress, QuietScreen, Screen
+from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.wording import count_of, usage
+from orchestrator.engine import Orchestrator, new_run_id
+from orchestrator.history import blank_run
+from orchestrator.outcome import Exhausted, Passed, RunEndedError, RunReport
+from orchestrator.spec import MergedSpec
+
+__all__ = ["Conductor", "Manner"]
+
+SHOWN_CASES = 10
+REASON = 300
+
+
+@attrs.frozen(kw_only=True)
+class Manner:
+    """How a run is shown."""
+
+    display: DisplayChoice = DisplayChoice.AUTO
+    color: ColorChoice = ColorChoice.AUTO
+    as_json: bool = False
+
+    @property
+    def draws_live(self) -> bool:
+        """Whether progress is redrawn in place."""
+        return draws_live(self.display, sys.stderr)
+
+    def screen(self) -> Screen:
+        """What shows progress on standard error."""
+        if self.display is DisplayChoice.QUIET:
+            return QuietScreen()
+        if self.draws_live:
+            return LiveScreen(console_on(sys.stderr, self.color), marks_for(sys.stderr))
+        return PlainScreen(self.lines(), marks_for(sys.stderr))
+
+    def lines(self) -> Console:
+        """Standard error as lines, which are coloured by themselves only beside a live display."""
+        return console_on(sys.stderr, self.color, by_itself=self.draws_live)
+
+
+@attrs.frozen(kw_only=True)
+class Conductor:
+    """Runs a spec with an orchestrator whose journal lies in `place`."""
+
+    orchestrator: Orchestrator
+    place: RunPlace
+    manner: Manner
+
+    def conduct(self, spec: MergedSpec) -> ExitCode:
+        """Run, show, keep and tell; the exit status. Raises SignalledError and whatever ends a run."""
+        run_id = new_run_id()
+        try:
+            report: RunReport = self.run(spec, run_id)
+        except SignalledError as error:
+            state = f"its history is saved in {self.place.journal_file}"
+            say(f"run {run_id} was stopped by {error.number.name}; {state}\nlook at it: orchestrator show {run_id}")
+            raise
+        except RunEndedError as error:
+            self.keep(error.report, code_of_error(error), reason=str(error))
+            raise
+        code = code_of_report(report)
+        where = self.keep(report, code)
+        self.tell(report, where)
+        return code
+
+    def run(self, spec: MergedSpec, run_id: str) -> Passed | Exhausted:
+        """The run itself, with its progress on a screen."""
+        orchestrator, screen = self.orchestrator, self.manner.screen()
+        journal = orchestrator.journal
+        assert journal is not None  # noqa: S101 -- the place gave it
+        mirror = blank_run(run_id, spec, orchestrator.budget, orchestrator.clock, journal)
+
+        def told(number: signal.Signals) -> None:
+            screen.close()
+            say(f"{number.name}: ending the run in order; a second signal ends it at once")
+
+        with orchestrator.bus.subscribe(Progress(mirror, screen), run_id=run_id, name="progress"):
+            try:
+                return run_until_signalled(orchestrator.arun(spec, run_id=run_id), told, screen.close)
+            finally:
+                screen.close()
+
+    def keep(self, report: RunReport, code: ExitCode, reason: str = "") -> str:
+        """Write the candidate and result.json; where the candidate is, or empty. Prints JSON when asked to."""
+        where = ""
+        candidate = report.candidate if isinstance(report, Passed | Exhausted) else None
+        if candidate is not None:
+            folder = "candidate" if isinstance(report, Passed) else "closest"
+            try:
+                where = str(self.place.keep_candidate(report.run_id, candidate, folder))
+            except CandidateRefusedError as error:
+                say(f"the {folder} is not written: {error}; it is in the journal: orchestrator show {report.run_id}")
+        result: dict[str, Any] = {
+            **report.as_json(),
+            "exit_code": int(code),
+            "candidate_path": where or None,
+            "journal": str(self.place.journal_file),
+        }
+        if reason:
+            result["reason"] = reason
+        self.place.keep_result(report.run_id, result)
+        if self.manner.as_json:
+            sys.stdout.write(json.dumps(result, indent=2) + "\n")
+        return where
+
+    def tell(self, report: RunReport, where: str) -> None:
+        """The outcome in one line on standard output; what an exhausted run lacks, on standard error."""
+        if isinstance(report, Exhausted) and self.manner.display is not DisplayChoice.QUIET:
+            self.explain(report)
+        if not self.manner.as_json:
+            console_on(sys.stdout, self.manner.color).print(outcome_line(report, where))
+
+    def explain(self, report: Exhausted) -> None:
+        """Which limit ended the run, and what the closest candidate fails."""
+        console, marks = self.manner.lines(), marks_for(sys.stderr)
+        console.print(one_line(f"limit reached: {report.limit}: {report.detail}", REASON, marks.ellipsis))
+        if report.closest is None:
+            console.print("no attempt gave a candidate")
+        for case in report.failing[:SHOWN_CASES]:
+            console.print(case_line(case, marks))
+        if len(report.failing) > SHOWN_CASES:
+            console.print(f"  and {len(report.failing) - SHOWN_CASES} more")
+        if report.closest is not None:
+            number = report.closest.number
+            console.print(f"look at it: orchestrator show {report.run_id} --attempt {number}")
+
+
+def outcome_line(report: RunReport, where: str) -> Text:
+    """`conforms after 4 attempts  3.1s  9,432 tokens  runs/…/durations.py`."""
+    after = count_of(report.attempts, "attempt")
+    match report:
+        case Passed():
+            return joined(Text(f"conforms after {after}", "bold green"), usage(report.usage), where)
+        case Exhausted():
+            told = Text(f"exhausted ({report.limit}) after {after}", "bold red")
+            closest = report.closest
+            found = "" if closest is None else f"closest #{closest.number} {passed_of(closest)}"
+            return joined(told, found, usage(report.usage), where)
+        case _:
+            return joined(Text(f"{report.state} after {after}", "bold"), usage(report.usage))

@@ -1,0 +1,59 @@
+"""Exit statuses: one for each way a command can end."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from orchestrator.adapter_errors import GeneratorUnavailableError
+from orchestrator.assembly import ConfigurationError
+from orchestrator.engine import SpecTooLargeError
+from orchestrator.errors import DocumentError
+from orchestrator.history import UnknownRunError
+from orchestrator.outcome import Exhausted, Passed, RunInterruptedError, RunReport
+from orchestrator_events.errors import JournalError
+from orchestrator_states.catalogue import UnknownLifecycleError
+from orchestrator_states.run import RunState
+
+__all__ = ["ExitCode", "RequestError", "code_of_error", "code_of_report"]
+
+
+class ExitCode(IntEnum):
+    """What a shell sees; 128 and the number of the signal when one ended the command."""
+
+    CONFORMS = 0
+    INTERNAL = 1
+    USAGE = 2
+    """Usage, configuration or spec not valid; nothing was spent."""
+    EXHAUSTED = 3
+    """No candidate conforms within the limits; the closest one is written."""
+    GENERATOR_UNAVAILABLE = 4
+    NO_VERDICT = 5
+
+
+class RequestError(Exception):
+    """What was asked for on the command line is not there, or cannot be done; the message names the remedy."""
+
+
+def code_of_report(report: RunReport) -> ExitCode:
+    """The status of a run that has a result."""
+    match report:
+        case Passed():
+            return ExitCode.CONFORMS
+        case Exhausted():
+            return ExitCode.EXHAUSTED
+        case _:
+            return ExitCode.INTERNAL
+
+
+def code_of_error(error: BaseException) -> ExitCode:
+    """The status of a command that an error ended."""
+    usage = (ConfigurationError, DocumentError, RequestError, SpecTooLargeError, UnknownLifecycleError, UnknownRunError)
+    if isinstance(error, usage):
+        return ExitCode.USAGE
+    cause = error.__cause__ if isinstance(error, RunInterruptedError) else error
+    if isinstance(cause, GeneratorUnavailableError):
+        return ExitCode.GENERATOR_UNAVAILABLE
+    is_without_verdict = isinstance(error, RunInterruptedError) and error.report.state == RunState.EVALUATING
+    if is_without_verdict and not isinstance(cause, JournalError):
+        return ExitCode.NO_VERDICT
+    return ExitCode.INTERNAL

@@ -1,0 +1,55 @@
+"""Errors of a command: one readable message on standard error, and the exit status that fits."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from orchestrator.cli.exitcodes import ExitCode, RequestError, code_of_error
+from orchestrator.cli.inert import inert
+from orchestrator.cli.interruption import SignalledError
+from orchestrator.engine import SpecTooLargeError
+from orchestrator_events.errors import OrchestratorError
+
+__all__ = ["reported_errors", "say"]
+
+
+@contextmanager
+def reported_errors(*, verbose: bool) -> Iterator[None]:
+    """Turn an error of the body into a message and typer.Exit; with `verbose` the traceback comes first."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except SignalledError as error:
+        raise typer.Exit(error.code) from None
+    except BrokenPipeError:
+        # Whoever read the output has enough; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(ExitCode.INTERNAL) from None
+    except Exception as error:
+        if verbose:
+            say(inert("".join(traceback.format_exception(error))))
+        say(message_of(error))
+        raise typer.Exit(code_of_error(error)) from None
+
+
+def say(message: str) -> None:
+    """Write a message to standard error."""
+    sys.stderr.write(f"{inert(message).rstrip()}\n")
+    sys.stderr.flush()
+
+
+def message_of(error: Exception) -> str:
+    """What the user can do something with; for an error nobody expected, also how to see more."""
+    if isinstance(error, OrchestratorError | RequestError | SpecTooLargeError):
+        return f"error: {error}"
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"error: {place}{error.strerror or error}"
+    return f"internal error: {type(error).__name__}: {error}\nRun it again with -v to see where it happened."

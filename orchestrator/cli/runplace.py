@@ -1,0 +1,74 @@
+"""Where runs are kept: one journal for all, and a directory for each with its candidate and its result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from orchestrator.candidate import Candidate
+from orchestrator.cli.exitcodes import RequestError
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.workspace import write_files
+
+__all__ = ["JOURNAL", "RunPlace"]
+
+JOURNAL: Final = "journal.sqlite"
+TEXT_FILE: Final = "candidate.txt"
+"""Name of a candidate that is one text, where nobody named its file."""
+
+
+@attrs.frozen
+class RunPlace:
+    """A directory of runs; `journal_file` may lie elsewhere."""
+
+    root: Path
+    journal_file: Path
+    candidate_file: str = ""
+
+    @classmethod
+    def at(cls, root: Path, journal_file: Path | None = None, candidate_file: str = "") -> RunPlace:
+        """The usual place, with the journal in the directory unless it is named."""
+        return cls(root, journal_file or root / JOURNAL, candidate_file)
+
+    def journal_to_write(self) -> SqliteJournal:
+        """The journal, created with its directory when there is none."""
+        self.journal_file.parent.mkdir(parents=True, exist_ok=True)
+        return SqliteJournal(self.journal_file)
+
+    def journal_to_read(self) -> SqliteJournal:
+        """The journal as it is; RequestError when there is none."""
+        if not self.journal_file.is_file():
+            raise RequestError(
+                f"no journal at {self.journal_file}: run a spec first, or name the directory with --runs"
+            )
+        return SqliteJournal(self.journal_file, read_only=True)
+
+    def directory(self, run_id: str) -> Path:
+        """The directory of one run."""
+        return self.root / run_id
+
+    def keep_candidate(self, run_id: str, candidate: Candidate, folder: str) -> Path:
+        """Write a candidate, unaltered, below the run's directory; its file, or the folder of several.
+
+        Raises CandidateRefusedError, having written nothing, when a path in it is unsafe.
+        """
+        directory = self.directory(run_id) / folder
+        directory.mkdir(parents=True, exist_ok=True)
+        if candidate.files:
+            write_files(candidate.files, directory)
+            return directory
+        name = self.candidate_file or TEXT_FILE
+        write_files({name: candidate.text}, directory)
+        return directory / name
+
+    def keep_result(self, run_id: str, result: Mapping[str, Any]) -> Path:
+        """Write the result as JSON."""
+        directory = self.directory(run_id)
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / "result.json"
+        path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        return path
