@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from orchestrator_events.blob import Blob
-from orchestrator_events.errors import EventError
-
 from orchestrator.adapter_errors import GenerationError
 from orchestrator.candidate import Candidate
 from orchestrator.ports import Generation
+from orchestrator_events.blob import Blob
+from orchestrator_events.errors import EventError
 
 __all__ = ["checked_answer"]
 
 
 def checked_answer(answer: object, limit: int) -> tuple[str, Blob]:
-    """Form and content of an answer's candidate; GenerationError when it is none, empty, over `limit` bytes or not valid text."""
+    """Form and content of an answer's candidate.
+
+    GenerationError when it is none, empty, over `limit` bytes or not valid text.
+    """
     if not isinstance(answer, Generation) or not isinstance(answer.candidate, Candidate):
         raise GenerationError(f"the generator returned {type(answer).__name__}, not a candidate")
     candidate = answer.candidate
     if not isinstance(candidate.text, str):
         raise GenerationError(f"the candidate's text is {type(candidate.text).__name__}, not str")
+    if not all(type(part) is str for file in candidate.files.items() for part in file):
+        raise GenerationError("the candidate's files are not texts by path")
     if not candidate.text and not candidate.files:
         raise GenerationError("the generator returned nothing")
     blob = candidate.blob

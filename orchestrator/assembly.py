@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from shutil import which
 
-from orchestrator.adapter_errors import GeneratorUnavailableError
+from orchestrator.adapter_errors import CandidateRefusedError, EvaluationError, GeneratorUnavailableError
 from orchestrator.commandline import split_command
 from orchestrator.configuration import (
     PYTEST,
@@ -18,6 +19,7 @@ from orchestrator.engine import Orchestrator
 from orchestrator.evaluators import CommandEvaluator
 from orchestrator.faults import closest_name
 from orchestrator.generators import CommandGenerator, load_generator
+from orchestrator.paths import refuse_unsafe_paths
 from orchestrator.ports import Generator, Strategy
 from orchestrator.prompt import Augmentations
 from orchestrator.quantities import parse_duration
@@ -40,12 +42,14 @@ def assemble(
     """The orchestrator that a configuration describes.
 
     Raises ConfigurationError when something is missing or does not fit together, DocumentError for an
-    augmentation that cannot be read, GeneratorUnavailableError when the generator is not to be found.
+    augmentation that cannot be read, GeneratorUnavailableError or EvaluationError when a program is missing.
     """
     augmentations = configuration.augmentations.augmentations()
     return Orchestrator(
         generator=made_generator(configuration.generator),
-        evaluator=made_evaluator(configuration.evaluator),
+        evaluator=made_evaluator(
+            configuration.evaluator, may_lack_file=may_answer_with_files(configuration.generator)
+        ),
         budget=made_budget(configuration),
         strategy=made_strategy(configuration.strategies, augmentations),
         language=configuration.language,
@@ -94,8 +98,13 @@ def made_generator(section: GeneratorSection) -> Generator:
         raise ConfigurationError(f"[generator] {error}") from None
 
 
-def made_evaluator(section: EvaluatorSection) -> CommandEvaluator:
-    """The program that runs the suite; what it needs of Python is looked for first."""
+def may_answer_with_files(section: GeneratorSection) -> bool:
+    """Whether candidates may bring file names of their own."""
+    return bool(section.entry_point) or section.output != "text"
+
+
+def made_evaluator(section: EvaluatorSection, *, may_lack_file: bool = False) -> CommandEvaluator:
+    """The program that runs the suite; what it needs is looked for first, before anything is bought."""
     if section.suite is None:
         raise ConfigurationError(
             "no eval suite: name its directory with --suite, or in [evaluator] of a configuration"
@@ -104,12 +113,15 @@ def made_evaluator(section: EvaluatorSection) -> CommandEvaluator:
         raise ConfigurationError(
             f"the eval suite {str(section.suite)!r} is not a directory: name the one that holds it"
         )
-    if not section.candidate_file:
+    if not section.candidate_file and not may_lack_file:
         raise ConfigurationError(
             "no candidate file: say under which name the suite finds a candidate, with --candidate-file NAME "
             "or as candidate-file in [evaluator] of a configuration"
         )
+    check_candidate_file(section.suite, section.candidate_file)
     words = split_command(section.command)
+    if "/" not in words[0] and "{" not in words[0] and which(words[0]) is None:
+        raise EvaluationError(f"no program {words[0]!r} on PATH to run the eval suite with")
     if words[:3] == PYTEST[:3]:
         require("pytest", "the eval suite is run with pytest")
     if section.report == "junit":
@@ -127,6 +139,18 @@ def made_evaluator(section: EvaluatorSection) -> CommandEvaluator:
         )
     except ValueError as error:
         raise ConfigurationError(f"[evaluator] {error}") from None
+
+
+def check_candidate_file(suite: Path, name: str) -> None:
+    """Raise ConfigurationError for a name under which no candidate could ever be written beside the suite."""
+    try:
+        refuse_unsafe_paths([name] if name else [])
+    except CandidateRefusedError as error:
+        raise ConfigurationError(str(error)) from None
+    if name and (suite / name).exists():
+        raise ConfigurationError(
+            f"the eval suite holds {name!r} itself, where candidates would be written: take it out of {str(suite)!r}"
+        )
 
 
 def require(module: str, purpose: str) -> None:

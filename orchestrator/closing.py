@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from orchestrator.run import Run
+from orchestrator.wording import describe
 from orchestrator_events.bus import Bus
 from orchestrator_events.errors import JournalError
 from orchestrator_events.execution import ExecutionEnd, OrchestratorComplete
 from orchestrator_events.journal import Batch
 from orchestrator_states.run import RunState
-
-from orchestrator.run import Run
 
 __all__ = ["close", "commit"]
 
@@ -23,7 +23,10 @@ ENDINGS = {
 
 
 async def commit(bus: Bus, run: Run) -> None:
-    """Record everything since the last effect in one transaction, then publish it."""
+    """Record everything since the last effect in one transaction, then publish it.
+
+    Raises JournalError, whatever it is that the journal raised.
+    """
     if not run.outbox:
         return
     batch = Batch(run.run_id, tuple(run.outbox))
@@ -33,6 +36,12 @@ async def commit(bus: Bus, run: Run) -> None:
     except asyncio.CancelledError:
         run.records += batch.records  # the journal took the batch before it could be waited for
         raise
+    except JournalError:
+        raise
+    except Exception as error:
+        raise JournalError(
+            f"the history could not be recorded: {describe(error)}", run_id=run.run_id
+        ) from error
     run.records += batch.records
     for failure in failures:
         if failure.subscriber not in run.failed_subscribers and not run.is_over:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from orchestrator_events.run import AttemptFailed, AttemptPassed, CandidateGenerated
-from orchestrator_events.verdict import CaseResult, CaseStatus
-
+from orchestrator.adapter_errors import EvaluationError
 from orchestrator.attempt import Attempt
 from orchestrator.candidate import Candidate
 from orchestrator.generating import InterruptionError
 from orchestrator.judgement import judge
-from orchestrator.ports import Submission, Verdict
+from orchestrator.ports import Submission
 from orchestrator.run import Run
+from orchestrator.wording import describe
+from orchestrator.verdicts import checked_verdict
+from orchestrator_events.run import AttemptFailed, AttemptPassed, CandidateGenerated
+from orchestrator_events.verdict import CaseResult, CaseStatus
 
 __all__ = ["judged", "refused", "reused", "submission_of"]
 
@@ -29,11 +31,12 @@ def submission_of(run: Run, generated: CandidateGenerated, language: str) -> Sub
 
 def judged(run: Run, generated: CandidateGenerated, verdict: object, begun: int) -> None:
     """Hold the report against the expected cases."""
-    if not isinstance(verdict, Verdict) or not verdict.results:
-        shown = "no case" if isinstance(verdict, Verdict) else f"{type(verdict).__name__} instead of a Verdict"
-        raise InterruptionError(f"the evaluation gave no verdict: it reported {shown}")
+    try:
+        checked = checked_verdict(verdict, run.spec)
+    except EvaluationError as error:
+        raise InterruptionError(f"the evaluation gave no verdict: {error}") from error
     duration_us = run.clock.monotonic() - begun
-    judgement = judge(verdict, run.spec)
+    judgement = judge(checked, run.spec)
     if judgement.is_conforming:
         run.fire(
             AttemptPassed(
@@ -41,7 +44,7 @@ def judged(run: Run, generated: CandidateGenerated, verdict: object, begun: int)
                 passed=judgement.passed,
                 duration_us=duration_us,
                 is_pinned=judgement.is_pinned,
-                isolation=verdict.isolation,
+                isolation=checked.isolation,
             )
         )
     else:
@@ -52,7 +55,7 @@ def judged(run: Run, generated: CandidateGenerated, verdict: object, begun: int)
                 failing=judgement.failing,
                 passed=judgement.passed,
                 duration_us=duration_us,
-                isolation=verdict.isolation,
+                isolation=checked.isolation,
             )
         )
 

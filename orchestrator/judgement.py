@@ -30,39 +30,67 @@ class Judgement:
 def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     """Hold a report against the expected case ids (contract 1).
 
-    Missing, unexpected, duplicate, skipped and unknown cases are not passed; a skipped case that nobody expects
-    is left out. Where the spec names no case, every reported one must pass. An exit status is never looked at.
+    Missing, unexpected, duplicate, skipped and unknown cases are not passed; a skipped case that nobody
+    expects is left out. Where the spec names no case, every reported one must pass. An exit status is never
+    looked at. Raises TypeError for a report whose ids or messages are no texts.
     """
+    results = storable(verdict.results)
     expected = spec.expected_cases
-    results = verdict.results
     if expected is None and len({result.id for result in results}) == len(results):
         return unpinned(results)
     counts = Counter(result.id for result in results)
     passed: list[str] = []
-    failing: list[CaseResult] = []
+    failing: dict[str, CaseResult] = {}
     for result in results:
-        if counts[result.id] > 1:
-            if result.id not in {case.id for case in failing}:
-                text = f"reported {counts[result.id]} times"
-                failing.append(CaseResult(result.id, CaseStatus.DUPLICATE, text, spec.severity_of(result.id)))
-        elif expected is not None and result.id not in expected:
-            if result.status == CaseStatus.PASSED:
-                failing.append(CaseResult(result.id, CaseStatus.UNEXPECTED, "not among the expected cases"))
-            elif result.status != CaseStatus.SKIPPED:
-                failing.append(result)
-        elif result.status is CaseStatus.PASSED:
+        fault = fault_of(result, counts[result.id], expected, spec)
+        if fault is not None:
+            failing.setdefault(result.id, fault)
+        elif result.status == CaseStatus.PASSED:
             passed.append(result.id)
-        else:
-            failing.append(with_severity(result, spec))
     for case in sorted((expected or frozenset()) - counts.keys()):
-        failing.append(CaseResult(case, CaseStatus.MISSING, "not in the report", spec.severity_of(case)))
-    return Judgement(tuple(passed), tuple(failing), expected is not None)
+        failing[case] = CaseResult(case, CaseStatus.MISSING, "not in the report", spec.severity_of(case))
+    return Judgement(tuple(passed), tuple(failing.values()), expected is not None)
+
+
+def fault_of(
+    result: CaseResult, count: int, expected: frozenset[str] | None, spec: MergedSpec
+) -> CaseResult | None:
+    """The result as it counts against the candidate; None when it does not."""
+    if count > 1:
+        text = f"reported {count} times"
+        return CaseResult(result.id, CaseStatus.DUPLICATE, text, spec.severity_of(result.id))
+    if expected is None or result.id in expected:
+        return None if result.status == CaseStatus.PASSED else with_severity(result, spec)
+    match result.status:
+        case CaseStatus.PASSED:
+            return CaseResult(result.id, CaseStatus.UNEXPECTED, "not among the expected cases")
+        case CaseStatus.SKIPPED:
+            return None
+        case _:
+            return result
 
 
 def unpinned(results: tuple[CaseResult, ...]) -> Judgement:
     """The judgement where the spec names no case and the report none twice."""
     passed = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
-    return Judgement(passed, tuple([result for result in results if result.status != CaseStatus.PASSED]), False)
+    failing = tuple([result for result in results if result.status != CaseStatus.PASSED])
+    return Judgement(passed, failing, is_pinned=False)
+
+
+def storable(results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
+    """The results, lone surrogates in ids and messages escaped: no record could hold them."""
+    try:
+        "".join([text for result in results for text in (result.id, result.message)]).encode()
+    except UnicodeEncodeError:
+        return tuple(
+            attrs.evolve(result, id=escaped(result.id), message=escaped(result.message)) for result in results
+        )
+    return results
+
+
+def escaped(text: str) -> str:
+    """The text with lone surrogates written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def with_severity(result: CaseResult, spec: MergedSpec) -> CaseResult:

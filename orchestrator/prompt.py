@@ -38,10 +38,10 @@ class CodeSeed:
 class Augmentations:
     """Consumer-supplied context beside the spec (contract 1)."""
 
-    examples: tuple[Example, ...] = attrs.field(converter=tuple, default=())
-    style: tuple[str, ...] = attrs.field(converter=tuple, default=())
+    examples: tuple[Example, ...] = attrs.field(converter=tuple[Example, ...], default=())
+    style: tuple[str, ...] = attrs.field(converter=tuple[str, ...], default=())
     """Style preferences, a sentence each."""
-    seeds: tuple[CodeSeed, ...] = attrs.field(converter=tuple, default=())
+    seeds: tuple[CodeSeed, ...] = attrs.field(converter=tuple[CodeSeed, ...], default=())
     """Code seeds; all are shown, unless the strategy mixes in one at a time."""
 
 

@@ -1,19 +1,21 @@
 """Deadlines that hold whatever an effect does, at no task and no timer per call.
 
-The driver of a run awaits each effect in its own task; one lazy timer per run looks at the deadline of whichever
-effect is under way. Past it, the driver is cancelled; past a grace, that driver is dropped, which means that a new
-one goes on from the same run, and the old one, should it ever wake, sees that it is no longer current and ends
-without touching anything. `asyncio.timeout` per call was rejected: it halves the throughput, and a coroutine that
-swallows its cancellation outlives it.
+The driver of a run awaits each effect in its own task; one lazy timer per run looks at the deadline of
+whichever effect is under way. Past it, the driver is cancelled; past a grace, that driver is dropped, which
+means that a new one goes on from the same run, and the old one, should it ever wake, sees that it is no
+longer current and ends without touching anything. `asyncio.timeout` per call was rejected: it halves the
+throughput, and a coroutine that swallows its cancellation outlives it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import attrs
+
+from orchestrator.wording import describe
 
 __all__ = ["DeadlineError", "Supervisor"]
 
@@ -30,6 +32,10 @@ class DeadlineError(Exception):
 
 class EffectCancelledError(Exception):
     """An effect raised CancelledError though nobody had cancelled it."""
+
+
+class EffectAbortedError(Exception):
+    """An effect raised what is no Exception, SystemExit for one; it must not end more than the effect."""
 
 
 class DroppedError(BaseException):
@@ -75,30 +81,20 @@ class Supervisor:
                 self.timer.cancel()
 
     async def effect(self, awaitable: Awaitable[Result], seconds: float | None) -> Result:
-        """Await one effect for at most `seconds`; raises DeadlineError past them, whatever the effect does."""
+        """Await one effect for at most `seconds`; DeadlineError past them, whatever the effect does."""
+        if self.is_cancelled:
+            self.refuse(awaitable)
         mine = self.generation
-        self.is_expired = False
-        self.is_waiting = True
-        deadline = None
-        if seconds is not None:
-            deadline = self.deadline = self.loop.time() + seconds
-            if self.timer is None:
-                self.timer = self.loop.call_at(deadline, self.look)
+        deadline = self.begin(seconds)
         try:
             result = await awaitable
-        except asyncio.CancelledError:
-            self.check_current(mine)
-            if self.is_expired and not self.is_cancelled:
-                self.forgive_cancellation()
-                raise DeadlineError from None
-            if not self.is_cancelled and not (self.driver is not None and self.driver.cancelling()):
-                raise EffectCancelledError("it cancelled itself") from None
+        except (KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception:
-            self.check_current(mine)
-            if self.is_expired and not self.is_cancelled:
-                self.forgive_cancellation()
-            raise
+        except BaseException as error:
+            meaning = self.meaning_of(error, mine)
+            if meaning is error:
+                raise
+            raise meaning from error
         finally:
             if self.generation == mine:
                 self.deadline = None
@@ -111,10 +107,36 @@ class Supervisor:
             raise DeadlineError
         return result
 
-    def check_current(self, generation: int) -> None:
-        """Raise DroppedError in a driver that was replaced."""
+    def begin(self, seconds: float | None) -> float | None:
+        """An effect is about to be awaited; the loop time at which it must be over."""
+        self.is_expired = False
+        self.is_waiting = True
+        if seconds is None:
+            return None
+        self.deadline = self.loop.time() + seconds
+        if self.timer is None:
+            self.timer = self.loop.call_at(self.deadline, self.look)
+        return self.deadline
+
+    def refuse(self, awaitable: Awaitable[object]) -> NoReturn:
+        """Begin nothing more: what was under way when the host cancelled has swallowed the cancellation."""
+        if asyncio.iscoroutine(awaitable):
+            awaitable.close()
+        raise asyncio.CancelledError
+
+    def meaning_of(self, error: BaseException, generation: int) -> BaseException:
+        """What it means that an effect raised this; nothing it raises ends more than itself."""
         if self.generation != generation:
-            raise DroppedError
+            return DroppedError()
+        if self.is_cancelled:
+            return asyncio.CancelledError()
+        if self.is_expired:
+            self.forgive_cancellation()
+            return DeadlineError()
+        if isinstance(error, asyncio.CancelledError):
+            is_asked_for = self.driver is not None and self.driver.cancelling()
+            return error if is_asked_for else EffectCancelledError("it cancelled itself")
+        return error if isinstance(error, Exception) else EffectAbortedError(describe(error))
 
     def forgive_cancellation(self) -> None:
         """Take back our own request to cancel, so that the driver can go on."""

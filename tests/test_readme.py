@@ -22,13 +22,20 @@ BLOCK = re.compile(
     r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 LINK = re.compile(r"\]\((?P<target>[^)#]+)\)")
-RUN_ID = re.compile(r"\b[0-9a-f]{12}\b")
+VOLATILE = (
+    (re.compile(r"\b[0-9a-f]{12}\b"), "<run>"),
+    (re.compile(r"\b\d+\.\d+s\b"), "<time>"),
+    (re.compile(r"~[\d,]+ "), "~<n> "),
+)
+"""What differs from run to run or from machine to machine, and what stands for it in a comparison."""
 
 SETUP = "python3 -m venv"
 """How the commands start that make an environment; `.ci/run` runs them, word for word."""
 
 FAKE_MODEL = """#!{python}
-import sys
+import os, sys
+assert "OPENAI_API_KEY" in os.environ or "claude" in sys.argv[0]
+assert "ANTHROPIC_API_KEY" not in os.environ
 prompt = sys.stdin.read()
 digits = r"\\d{{4}}-\\d{{2}}-\\d{{2}}" if "# Attempt 2" in prompt else r"\\d+-\\d+-\\d+"
 print(f'import re\\n\\nDAY = re.compile(r"{{digits}}")')
@@ -70,6 +77,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         program.write_text(script.format(python=sys.executable))
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("OPENAI_API_KEY", "named under environment")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "named nowhere")
     if "PYTHONPATH" in os.environ:
         folders = os.environ["PYTHONPATH"].split(os.pathsep)
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(os.path.abspath, folders)))
@@ -111,8 +120,8 @@ def test_the_shell_blocks_work_on_the_files_shown(workplace: Path) -> None:
                 stdin=subprocess.DEVNULL,
             )
             assert said.returncode == 0, said.stderr
-            printed[block.text] = RUN_ID.sub("0123456789ab", said.stdout)
-            shown[block.text] = RUN_ID.sub("0123456789ab", block.output or said.stdout)
+            printed[block.text] = settled(said.stdout)
+            shown[block.text] = settled(block.output or "")
     assert printed == shown
     assert printed != {}
 
@@ -137,3 +146,10 @@ def test_every_link_leads_somewhere() -> None:
     """A link to a file of the checkout names one that is there."""
     targets = {match["target"] for match in LINK.finditer(README.read_text()) if ":" not in match["target"]}
     assert {target for target in targets if not (CHECKOUT / target).exists()} == set()
+
+
+def settled(output: str) -> str:
+    """The output with what is volatile replaced."""
+    for pattern, replacement in VOLATILE:
+        output = pattern.sub(replacement, output)
+    return output

@@ -14,10 +14,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     missing = [module for module in ("typer", "rich") if find_spec(module) is None]
     if missing:
         names = " and ".join(missing)
-        sys.stderr.write(
-            f"orchestrator: {names} not found: install the command line with pip install 'orchestrator-fsm[cli]'\n"
-        )
+        remedy = "install the command line with pip install 'orchestrator-fsm[cli]'"
+        sys.stderr.write(f"orchestrator: {names} not found: {remedy}\n")
         return 2
-    from orchestrator.cli.application import run_application
+    from orchestrator.cli.application import run_application  # noqa: PLC0415 -- it imports typer
 
     return run_application(sys.argv[1:] if arguments is None else list(arguments))

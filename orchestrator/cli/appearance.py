@@ -34,7 +34,7 @@ class Marks:
 
 
 UNICODE: Final = Marks(
-    passed="●", failed="×", error="E", timed_out="T", absent="–",
+    passed="●", failed="✗", error="E", timed_out="T", absent="-",
     used="█", held="▒", free="░", bullet="·", ellipsis="…",
 )  # fmt: skip
 ASCII: Final = Marks(

@@ -1,4 +1,5 @@
 """The commands and their options; what they do is loaded when one is called, so that `--help` is quick."""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ application = typer.Typer(
     help="Has a generator write candidates for a spec until an eval suite passes, or a limit is reached.",
     epilog=(
         "Exit status: 0 conforms, 1 internal error, 2 usage, configuration or spec not valid, 3 a limit is "
-        "reached (the closest candidate is written), 4 generator unavailable, 5 the evaluation gave no verdict, "
+        "reached (the closest candidate is written), 4 generator unavailable, 5 no verdict on a candidate, "
         "130 or 143 interrupted with its history saved."
     ),
     add_completion=False,
@@ -49,22 +50,29 @@ def run(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")],
     *,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration; options win over it.")
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Configuration; options win over it."),
     ] = None,
     generator: Annotated[
         str | None,
-        typer.Option("--generator", metavar="COMMAND", help="Program and arguments, or an entry point's name."),
+        typer.Option(
+            "--generator", metavar="COMMAND", help="Program and arguments, or an entry point's name."
+        ),
     ] = None,
     evaluator: Annotated[
         str | None,
-        typer.Option("--evaluator", metavar="COMMAND", help="Program that runs the suite.  [default: pytest]"),
+        typer.Option(
+            "--evaluator", metavar="COMMAND", help="Program that runs the suite.  [default: pytest]"
+        ),
     ] = None,
     suite: Annotated[
         Path | None, typer.Option("--suite", metavar="DIRECTORY", help="The eval suite.")
     ] = None,
     candidate_file: Annotated[
         str | None,
-        typer.Option("--candidate-file", metavar="NAME", help="Name of the candidate's file beside the suite."),
+        typer.Option(
+            "--candidate-file", metavar="NAME", help="Name of the candidate's file beside the suite."
+        ),
     ] = None,
     report: Annotated[
         ReportForm | None, typer.Option("--report", help="What the suite's runner writes.")
@@ -88,7 +96,8 @@ def run(
         str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")
     ] = None,
     money: Annotated[
-        str | None, typer.Option("--money", metavar="AMOUNT", help="Money, in the generator's currency: 0.50.")
+        str | None,
+        typer.Option("--money", metavar="AMOUNT", help="Money, in the generator's currency: 0.50."),
     ] = None,
     repeats: Annotated[
         str | None,
@@ -141,7 +150,9 @@ def show(
     attempt: Annotated[
         int | None, typer.Option("--attempt", metavar="N", help="One attempt, with every failing case.")
     ] = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="The prompt, of the last attempt or of N.")] = False,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="The prompt, of the last attempt or of N.")
+    ] = False,
     candidate: Annotated[
         bool, typer.Option("--candidate", help="The candidate, the best one or that of N.")
     ] = False,

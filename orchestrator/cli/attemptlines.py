@@ -63,8 +63,10 @@ def passed_of(attempt: Attempt) -> str:
 
 def changes(run: Run, attempt: Attempt) -> str:
     """Which cases changed sides since the last attempt that was judged."""
-    earlier = [each for each in run.attempts if each.number < attempt.number and each.outcome and passed_of(each)]
-    if not earlier or not passed_of(attempt) or (reused_from(attempt) == earlier[-1].number):
+    earlier = [
+        each for each in run.attempts if each.number < attempt.number and each.outcome and passed_of(each)
+    ]
+    if not earlier or not passed_of(attempt) or attempt.repeats:
         return ""
     before, now = set(earlier[-1].passed), set(attempt.passed)
     return f"fixed {len(now - before)}, broke {len(before - now)}"
@@ -84,7 +86,11 @@ def evaluation(attempt: Attempt) -> str:
     """Time of the evaluation, if there was one."""
     if attempt.generated is None or attempt.outcome is None:
         return ""
-    return f"as #{reused_from(attempt)}" if reused_from(attempt) else f"evaluate {duration(attempt.outcome.duration_us)}"
+    return (
+        f"as #{reused_from(attempt)}"
+        if reused_from(attempt)
+        else f"evaluate {duration(attempt.outcome.duration_us)}"
+    )
 
 
 def standing(attempt: Attempt) -> Text:
@@ -100,7 +106,8 @@ def closeness(run: Run, attempt: Attempt) -> str:
     """Whether this is the closest attempt, and its candidate."""
     digest = short_digest(attempt.generated.candidate.digest) if attempt.generated else ""
     if reused_from(attempt) and attempt.repeats:
-        return f"repeat {attempt.repeats}"
+        limit = run.ledger.budget.repeats
+        return f"repeat {attempt.repeats}" + ("" if limit is None else f" of {limit}")
     return f"closest {digest}" if attempt is run.closest and not attempt.is_conforming else ""
 
 

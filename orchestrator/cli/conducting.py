@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.adapter_errors import CandidateRefusedError
+from orchestrator.blocking import run_blocking
 from orchestrator.cli.appearance import console_on, draws_live, marks_for
 from orchestrator.cli.attemptlines import case_line, joined, passed_of
 from orchestrator.cli.choices import ColorChoice, DisplayChoice
@@ -25,7 +26,7 @@ from orchestrator.cli.progress import Progress, QuietScreen, Screen
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, usage
 from orchestrator.engine import Orchestrator, new_run_id
-from orchestrator.history import blank_run
+from orchestrator.history import blank_run, load_run, report_of
 from orchestrator.outcome import Exhausted, Passed, RunEndedError, RunReport
 from orchestrator.spec import MergedSpec
 
@@ -75,8 +76,10 @@ class Conductor:
         try:
             report: RunReport = self.run(spec, run_id)
         except SignalledError as error:
-            state = f"its history is saved in {self.place.journal_file}"
-            say(f"run {run_id} was stopped by {error.number.name}; {state}\nlook at it: orchestrator show {run_id}")
+            stopped = f"run {run_id} was stopped by {error.number.name}"
+            self.keep(self.recorded(run_id), error.code, reason=stopped)
+            say(f"{stopped}; its history is saved in {self.place.journal_file}")
+            say(f"look at it: orchestrator show {run_id}")
             raise
         except RunEndedError as error:
             self.keep(error.report, code_of_error(error), reason=str(error))
@@ -103,8 +106,13 @@ class Conductor:
             finally:
                 screen.close()
 
-    def keep(self, report: RunReport, code: ExitCode, reason: str = "") -> str:
-        """Write the candidate and result.json; where the candidate is, or empty. Prints JSON when asked to."""
+    def recorded(self, run_id: str) -> RunReport:
+        """What the journal holds of a run that was cut off."""
+        assert self.orchestrator.journal is not None  # noqa: S101 -- the place gave it
+        return report_of(run_blocking(load_run(self.orchestrator.journal, run_id)))
+
+    def keep(self, report: RunReport, code: int, reason: str = "") -> str:
+        """Write the candidate and result.json, print JSON if asked to; where the candidate is, or empty."""
         where = ""
         candidate = report.candidate if isinstance(report, Passed | Exhausted) else None
         if candidate is not None:
@@ -112,7 +120,8 @@ class Conductor:
             try:
                 where = str(self.place.keep_candidate(report.run_id, candidate, folder))
             except CandidateRefusedError as error:
-                say(f"the {folder} is not written: {error}; it is in the journal: orchestrator show {report.run_id}")
+                say(f"the {folder} is not written: {error}")
+                say(f"it is in the journal: orchestrator show {report.run_id} --candidate")
         result: dict[str, Any] = {
             **report.as_json(),
             "exit_code": int(code),
@@ -131,7 +140,9 @@ class Conductor:
         if isinstance(report, Exhausted) and self.manner.display is not DisplayChoice.QUIET:
             self.explain(report)
         if not self.manner.as_json:
-            console_on(sys.stdout, self.manner.color).print(outcome_line(report, where))
+            is_plain = self.manner.display is DisplayChoice.PLAIN
+            console = console_on(sys.stdout, self.manner.color, by_itself=not is_plain)
+            console.print(outcome_line(report, where))
 
     def explain(self, report: Exhausted) -> None:
         """Which limit ended the run, and what the closest candidate fails."""

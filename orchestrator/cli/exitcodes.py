@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from orchestrator.adapter_errors import GeneratorUnavailableError
+from orchestrator.adapter_errors import EvaluationError, GeneratorUnavailableError
 from orchestrator.assembly import ConfigurationError
 from orchestrator.engine import SpecTooLargeError
 from orchestrator.errors import DocumentError
@@ -31,7 +31,7 @@ class ExitCode(IntEnum):
 
 
 class RequestError(Exception):
-    """What was asked for on the command line is not there, or cannot be done; the message names the remedy."""
+    """What the command line asks for is not there, or cannot be done; the message names the remedy."""
 
 
 def code_of_report(report: RunReport) -> ExitCode:
@@ -47,12 +47,21 @@ def code_of_report(report: RunReport) -> ExitCode:
 
 def code_of_error(error: BaseException) -> ExitCode:
     """The status of a command that an error ended."""
-    usage = (ConfigurationError, DocumentError, RequestError, SpecTooLargeError, UnknownLifecycleError, UnknownRunError)
+    usage = (
+        ConfigurationError,
+        DocumentError,
+        RequestError,
+        SpecTooLargeError,
+        UnknownLifecycleError,
+        UnknownRunError,
+    )
     if isinstance(error, usage):
         return ExitCode.USAGE
     cause = error.__cause__ if isinstance(error, RunInterruptedError) else error
     if isinstance(cause, GeneratorUnavailableError):
         return ExitCode.GENERATOR_UNAVAILABLE
+    if isinstance(cause, EvaluationError):
+        return ExitCode.NO_VERDICT
     is_without_verdict = isinstance(error, RunInterruptedError) and error.report.state == RunState.EVALUATING
     if is_without_verdict and not isinstance(cause, JournalError):
         return ExitCode.NO_VERDICT

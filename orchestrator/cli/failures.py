@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -28,11 +29,13 @@ def reported_errors(*, verbose: bool) -> Iterator[None]:
         raise
     except SignalledError as error:
         raise typer.Exit(error.code) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(128 + signal.SIGINT) from None
     except BrokenPipeError:
         # Whoever read the output has enough; Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(ExitCode.INTERNAL) from None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 -- this is where every error of a command ends
         if verbose:
             say(inert("".join(traceback.format_exception(error))))
         say(message_of(error))

@@ -140,9 +140,14 @@ def standing(run: Run) -> Text:
             told = Text(f"exhausted ({run.exhausted.limit}) after {after}", "bold red")
             return joined(told, one_line(run.exhausted.detail, REASON))
         case _:
-            reasons = [record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)]
-            told = Text(f"{run.state} after {after}", "bold")
-            return joined(told, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off")
+            reasons = [
+                record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)
+            ]
+            is_open = run.state not in (RunState.CANCELLED, RunState.FAILED)
+            told = Text(f"{'left open, ' if is_open else ''}{run.state} after {after}", "bold")
+            return joined(
+                told, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off"
+            )
 
 
 def run_line(run: Run, width: int) -> Text:

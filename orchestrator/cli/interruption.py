@@ -35,7 +35,7 @@ def run_until_signalled(
     told: Callable[[signal.Signals], None],
     leaving: Callable[[], None],
 ) -> Result:
-    """Run `work`; the first SIGINT, SIGTERM or SIGHUP calls `told` and cancels it, which raises SignalledError.
+    """Run `work`; the first SIGINT, SIGTERM or SIGHUP calls `told` and cancels it: SignalledError.
 
     A second one calls `leaving`, kills the programs that are still running, and ends the process.
     """
@@ -68,8 +68,10 @@ def signals_caught(first: Callable[[signal.Signals], None], leaving: Callable[[]
         yield
         return
     loop = asyncio.get_running_loop()
-    # A signal that the parent has ignored (nohup) stays ignored.
-    signals = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    # nohup has SIGHUP ignored, and means it. A script has SIGINT ignored in what it starts in the background,
+    # and still wants to stop a run in order.
+    is_hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signals = [number for number in SIGNALS if number is not signal.SIGHUP or not is_hangup_ignored]
 
     def caught(number: signal.Signals) -> None:
         for each in signals:

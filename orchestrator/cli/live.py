@@ -82,7 +82,7 @@ class LiveScreen:
         if isinstance(record.event, GenerationStarted | EvaluationStarted):
             self.since = self.run.clock.monotonic()
         for line in lines_of(self.run, record, self.marks):
-            self.console.print(line)
+            self.console.print(self.cut(line))
         self.decisions.extend(self.reasons(self.run, record))
 
     def close(self) -> None:
@@ -100,14 +100,16 @@ class LiveScreen:
             self.timer = asyncio.get_running_loop().call_later(REFRESH_S, self.redraw)
 
     def frame(self) -> Group:
-        """All lines, each cut at the edge of the terminal."""
-        lines = [] if self.run is None else list(self.lines(self.run))
-        for line in lines:
-            line.truncate(self.console.width - 1, overflow="crop" if self.marks is ASCII else "ellipsis")
-        return Group(*lines)
+        """All lines, from top to bottom."""
+        return Group(*([] if self.run is None else map(self.cut, self.lines(self.run))))
+
+    def cut(self, line: Text) -> Text:
+        """The line without what does not fit; a line that wraps would upset the drawing."""
+        line.truncate(self.console.width - 1, overflow="crop" if self.marks is ASCII else "ellipsis")
+        return line
 
     def lines(self, run: Run) -> Iterator[Text]:
-        """The drawing, from top to bottom."""
+        """The drawing, line by line."""
         yield Text()
         yield self.title(run)
         yield from (gauge_line(gauge, self.marks) for gauge in gauges(run))
@@ -129,7 +131,9 @@ class LiveScreen:
         order = case_order((case.name for case in run.spec.evals), run.attempts)
         for attempt in run.attempts[-SHOWN_ATTEMPTS:]:
             line = Text(f"  #{attempt.number:<3} ")
-            line.append(case_strip(order, attempt, self.marks) if passed_of(attempt) else Text("no candidate", "red"))
+            line.append(
+                case_strip(order, attempt, self.marks) if passed_of(attempt) else Text("no candidate", "red")
+            )
             line.append(f"  {passed_of(attempt)}")
             if attempt is run.closest:
                 line.append("  closest", "bold")

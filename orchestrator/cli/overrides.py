@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,6 +108,4 @@ def words_of(command: str, option: str) -> tuple[str, ...]:
 
 def is_entry_point(name: str) -> bool:
     """Whether an installed distribution offers a generator of this name."""
-    from importlib.metadata import entry_points
-
     return bool(entry_points(group=GROUP, name=name))

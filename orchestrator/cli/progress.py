@@ -47,10 +47,12 @@ class Progress:
 
     run: Run
     screen: Screen
+    is_open: bool = False
 
     def __call__(self, record: Record) -> None:
         """Fold one record and show it."""
-        if record.sequence == 1:
+        if not self.is_open:
+            self.is_open = True
             self.screen.open(self.run)
         self.run.apply(record)
         self.screen.show(record)

@@ -61,7 +61,7 @@ class Lifecycle:
 
     name: str
     states: tuple[StateName, ...] = attrs.field(converter=lambda states: names(states))
-    initial: StateName
+    initial: StateName = attrs.field(converter=lambda state: StateName(str(state)))
     resting: tuple[StateName, ...] = attrs.field(converter=lambda states: names(states))
     rows: tuple[Row, ...] = attrs.field(converter=tuple[Row, ...])
     notes: tuple[Note, ...] = attrs.field(converter=tuple[Note, ...], default=())

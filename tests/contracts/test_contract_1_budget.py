@@ -1,4 +1,6 @@
-"""Contract 1, enforce-budget: "the orchestrator does not silently exceed limits"; every limit alone and in a mix."""
+"""Contract 1, enforce-budget: 'the orchestrator does not silently exceed limits'; every limit alone and in
+a mix.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def said(report: RunReport) -> list[str]:
 
 
 def test_attempts() -> None:
-    """ "Maximum attempts": exactly that many, failed generations included, and the result names the limit."""
+    """'Maximum attempts': exactly that many, failed generations included, and the result names the limit."""
     result = exhausted([metered(), OSError("down"), metered()], Budget(attempts=3))
     assert (result.attempts, result.generator_invocations, result.limit, said(result)) == (
         3,
@@ -69,7 +71,7 @@ def test_default_budget() -> None:
 
 
 def test_total_time() -> None:
-    """ "Total time": no call starts once the time is used, and each call is told what is left."""
+    """'Total time': no call starts once the time is used, and each call is told what is left."""
     clock = ManualClock()
 
     def slow(request: Request) -> str:
@@ -136,7 +138,7 @@ def test_hanging_evaluator_is_stopped() -> None:
     ],
 )
 def test_total_spend(limit: str, usage: dict[str, int], calls: int) -> None:
-    """ "Total token spend", input, output and money alike: the sums stay within the limit, which is named."""
+    """'Total token spend', input, output and money alike: the sums stay within the limit, which is named."""
     budget = Budget(attempts=None, **{limit: 1_000})
     result = exhausted([metered(**usage)], budget)
     spent = {
@@ -195,7 +197,7 @@ def test_repeats() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_any_combination(budget: Budget, limit: str) -> None:
-    """ "Or any combination": whichever limit is reached first ends the run."""
+    """'Or any combination': whichever limit is reached first ends the run."""
     clock = ManualClock()
 
     def answer(request: Request) -> Generation:
@@ -222,8 +224,8 @@ def test_any_combination(budget: Budget, limit: str) -> None:
     ids=["tokens", "output", "input", "money", "two"],
 )
 def test_overrun_is_noted_and_stops(budget: Budget, usage: Usage, limits: tuple[str, ...]) -> None:
-    """ "Does not silently exceed limits": a call that used more than was reserved is an overrun in the records,
-    and nothing more is bought.
+    """'Does not silently exceed limits': a call that used more than was reserved is an overrun in the
+    records, and nothing more is bought.
     """
     if budget.output_tokens == 10:
         budget = Budget(output_tokens=20, money_micro=10, attempts=9)
@@ -273,7 +275,9 @@ def test_missing_usage_is_estimated_and_never_zero(usage: Usage | None) -> None:
 
 
 def test_failed_call_is_charged() -> None:
-    """A call that raised may have been billed all the same: it is charged an estimate, at least the prompt."""
+    """A call that raised may have been billed all the same: it is charged an estimate, at least the
+    prompt.
+    """
     result = exhausted([OSError("reset by peer")], Budget(attempts=1))
     charge = result.history[0].charge
     assert charge is not None
@@ -297,7 +301,9 @@ def test_hanging_call_is_charged_in_full() -> None:
 
 
 def test_spec_that_does_not_fit_is_refused_before_anything_is_spent() -> None:
-    """A spec that the generator cannot take whole is refused: no section is cut, nothing bought, nothing recorded."""
+    """A spec that the generator cannot take whole is refused: no section is cut, nothing bought, nothing
+    recorded.
+    """
     seen = RecordingSubscriber()
     generator = ScriptedGenerator(["x"], max_prompt_characters=100)
     made = Orchestrator(generator=generator, evaluator=FAILS)

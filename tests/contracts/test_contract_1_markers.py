@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import attrs
@@ -18,11 +19,9 @@ from orchestrator import (
     MergedSpec,
     Orchestrator,
     Refinement,
-    Request,
     RunCancelledError,
     RunFailedError,
     RunInterruptedError,
-    Submission,
 )
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.outcome import RunEndedError
@@ -75,21 +74,21 @@ def engine(answers: list[Any], verdicts: list[Any], **options: Any) -> Orchestra
     )
 
 
-async def hang(_: Request | Submission) -> str:
-    """Never answer."""
-    await asyncio.Event().wait()
-    return ""
+def stopped(state: str) -> list[Record]:
+    """The records of a run whose task is cancelled while the effect of that state never ends."""
+    seen, begun = RecordingSubscriber(), asyncio.Event()
 
+    async def hang(_: object) -> str:
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
 
-def stopped(made: Orchestrator) -> list[Record]:
-    """The records of a run whose task is cancelled once it does nothing more by itself."""
-    seen = RecordingSubscriber()
+    made = engine([hang if state == "generating" else "x"], [hang])
     made.bus.subscribe(seen)
 
     async def cancel() -> None:
         task = asyncio.create_task(made.arun(SPEC))
-        while not {"generation:started", "evaluation:started"} & {*seen.names[-1:]}:
-            await asyncio.sleep(0)
+        await begun.wait()
         task.cancel()
         await task
 
@@ -165,13 +164,13 @@ WAYS_OUT: dict[str, tuple[Callable[[], list[Record]], str, str, str]] = {
         "error",
     ),
     "task cancelled in a generation": (
-        lambda: stopped(engine([hang], [])),
+        lambda: stopped("generating"),
         "generating",
         "cancelled",
         "cancelled",
     ),
     "task cancelled in an evaluation": (
-        lambda: stopped(engine(["x"], [hang])),
+        lambda: stopped("evaluating"),
         "evaluating",
         "cancelled",
         "cancelled",
@@ -181,7 +180,9 @@ WAYS_OUT: dict[str, tuple[Callable[[], list[Record]], str, str, str]] = {
 
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_every_invocation_is_bracketed(way: str) -> None:
-    """`execution:start` is first, `orchestrator:complete` then `execution:end` are last, each exactly once."""
+    """`execution:start` is first, `orchestrator:complete` then `execution:end` are last, each exactly
+    once.
+    """
     make, _, _, _ = WAYS_OUT[way]
     names = [record.event.name for record in make()]
     markers = ("execution:start", "orchestrator:complete", "execution:end")
@@ -191,7 +192,9 @@ def test_every_invocation_is_bracketed(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_state_and_statuses(way: str) -> None:
-    """Passed is success, exhausted incomplete, a cancelled task cancelled, everything broken or denied an error."""
+    """Passed is success, exhausted incomplete, a cancelled task cancelled, everything broken or denied an
+    error.
+    """
     make, state, completion, status = WAYS_OUT[way]
     records = make()
     complete, end = records[-2].event, records[-1].event
@@ -247,7 +250,9 @@ def test_stream_is_gapless(way: str) -> None:
 def test_endings_without_a_result(
     made: Callable[[], Orchestrator], error: type[RunEndedError], state: str, message: str
 ) -> None:
-    """`run()` gives a result or raises an error that carries the same report: history, usage, records, head."""
+    """`run()` gives a result or raises an error that carries the same report: history, usage, records,
+    head.
+    """
     with pytest.raises(error, match=message) as caught:
         made().run(SPEC)
     report = caught.value.report
@@ -281,7 +286,8 @@ def test_response_is_the_conforming_candidate() -> None:
     """`execution:end` names the conforming candidate by digest, and nothing when there is none."""
     passed, failed = engine(["x"], [PASSES]).run(SPEC), engine(["x", "y"], [FAILS, FAILS]).run(SPEC)
     ends = [result.records[-1].event for result in (passed, failed)]
-    assert [getattr(end, "response", None) for end in ends] == [getattr(passed, "candidate").digest, ""]  # noqa: B009
+    digest = sha256(b"x").hexdigest()
+    assert [getattr(end, "response", None) for end in ends] == [digest, ""]
 
 
 def test_turn_count_is_the_number_of_answers() -> None:

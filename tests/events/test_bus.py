@@ -221,7 +221,7 @@ def test_async_observers_are_awaited(form: str, bus: Bus, journal: Journal, reco
         case "object":
             bus.subscribe(Receiver())
         case "lambda":
-            bus.subscribe(lambda record: receive(attrs.evolve(record)))
+            bus.subscribe(lambda record: receive(record._replace()))
         case _:
             bus.signal("budget:exhausted").connect(plain)
     published = record(EXHAUSTED)

@@ -16,6 +16,7 @@ from orchestrator_events import (
     DecisionTaken,
     Deny,
     EvaluationRequested,
+    Gate,
     GenerationRequested,
     Inject,
     Ledger,
@@ -126,10 +127,10 @@ def test_the_guard_is_asked_last_about_the_request_as_modified(question: Ask) ->
     order: list[tuple[str, object]] = []
     held = Reservation(key="k1", input_tokens=3)
 
-    def guard(question: Question) -> Decision:
-        assert isinstance(question.gate, GenerationRequested)
-        order.append(("guard", (question.gate.prompt, question.gate.max_tokens)))
-        return Proceed(held)
+    def guard(gate: Gate, _: Ledger) -> Reservation:
+        assert isinstance(gate, GenerationRequested)
+        order.append(("guard", (gate.prompt, gate.max_tokens)))
+        return held
 
     bus = Bus(guard=guard)
     bus.answer(GenerationRequested, lambda _: Modify({"prompt": "longer"}), name="a", priority=1000)
@@ -141,11 +142,11 @@ def test_the_guard_is_asked_last_about_the_request_as_modified(question: Ask) ->
 
 def test_the_guard_is_not_asked_about_what_is_denied(question: Ask) -> None:
     """Nothing is reserved for a call that will not be made."""
-    asked: list[Question] = []
+    asked: list[Gate] = []
 
-    def guard(question: Question) -> Decision:
-        asked.append(question)
-        return Proceed(Reservation(key="k1"))
+    def guard(gate: Gate, _: Ledger) -> Reservation:
+        asked.append(gate)
+        return Reservation(key="k1")
 
     bus = Bus(guard=guard)
     bus.answer(GenerationRequested, lambda _: Deny("no"))
@@ -153,18 +154,29 @@ def test_the_guard_is_not_asked_about_what_is_denied(question: Ask) -> None:
     assert (asked, ruling.deny, ruling.reservation) == ([], Deny("no"), None)
 
 
-@pytest.mark.parametrize("breaks", [True, False])
-def test_a_guard_that_breaks_or_answers_nothing_denies(breaks: bool, question: Ask) -> None:
+def test_a_guard_that_breaks_denies(question: Ask) -> None:
     """No call gets through unreserved because the guard is broken."""
 
-    def guard(_question: Question) -> Decision:
-        if breaks:
-            raise ZeroDivisionError("sum")
-        return None  # type: ignore[return-value]  # what is refused here
+    def guard(_: Gate, __: Ledger) -> None:
+        raise ZeroDivisionError("sum")
 
     ruling = ask(Bus(guard=guard), question())
-    reason = "failed: ZeroDivisionError: sum" if breaks else "answered None"
-    assert ruling.deny == Deny(f"the budget guard {reason}")
+    assert ruling.deny == Deny("the budget guard failed: ZeroDivisionError: sum")
+
+
+def test_the_guard_sees_injected_text(question: Ask) -> None:
+    """What a subscriber injects is read by the generator, so it is part of what is reserved."""
+    seen: list[str] = []
+
+    def guard(gate: Gate, _: Ledger) -> None:
+        assert isinstance(gate, GenerationRequested)
+        seen.append(gate.prompt)
+
+    bus = Bus(guard=guard)
+    bus.answer(GenerationRequested, lambda _: Inject("mind the gap", role="user"))
+    ruling = ask(bus, question())
+    assert seen == [ruling.gate.prompt if isinstance(ruling.gate, GenerationRequested) else ""]
+    assert seen[0].endswith("## Added (user)\n\nmind the gap\n")
 
 
 def test_the_budget_guard_reserves_for_the_modified_request(question: Ask, clock: Clock) -> None:

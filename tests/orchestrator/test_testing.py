@@ -111,7 +111,7 @@ def test_end_of_script_interrupts() -> None:
 
 
 def test_last_answer_repeats_when_asked_to() -> None:
-    """With `after="repeat"` the last answer and the last verdict come again for ever."""
+    """With `after='repeat'` the last answer and the last verdict come again for ever."""
     generator = ScriptedGenerator([lambda request: f"bad {request.attempt}"], after="repeat")
     evaluator = ScriptedEvaluator([{"case": "no"}], after="repeat")
     result = engine(generator, evaluator, budget=Budget(attempts=3)).run(SPEC)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import attrs
 import pytest
 
 from orchestrator.journal import MemoryJournal
@@ -95,7 +94,7 @@ def test_an_older_epoch_is_refused(journal: Journal, batch_of: BatchOf) -> None:
 def test_malformed_batches_are_refused(journal: Journal, batch_of: BatchOf) -> None:
     """An empty batch, one with a gap and one with a record of another run are refused whole."""
     good = batch_of("a", 1, "x", "y")
-    stranger = attrs.evolve(good.records[1], run_id="b")
+    stranger = batch_of("b", 1, "x", "y").records[1]
     bad = [(), (good.records[0], good.records[2]), (good.records[0], stranger)]
     for records in bad:
         with pytest.raises(JournalError):

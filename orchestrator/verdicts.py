@@ -1,0 +1,59 @@
+"""What counts as a verdict: case results of the right types, their text bounded, storable and on one line."""
+
+from __future__ import annotations
+
+import attrs
+
+from orchestrator.adapter_errors import EvaluationError
+from orchestrator.excerpt import EXCERPT_CHARACTERS, excerpt
+from orchestrator.ports import Verdict
+from orchestrator.spec import MergedSpec
+from orchestrator_events.verdict import CaseResult, CaseStatus
+
+__all__ = ["checked_verdict"]
+
+LONGEST_ID = 1_000
+"""Longest case id that is kept whole, characters."""
+
+
+def checked_verdict(verdict: object, spec: MergedSpec) -> Verdict:
+    """The verdict, its untrusted text made harmless; EvaluationError when it is none.
+
+    A message is cut to 4,000 characters and loses lone surrogates, which no record can hold; an id that the
+    spec does not name becomes one line of at most 1,000 characters, since ids stand unfenced in prompts.
+    """
+    if not isinstance(verdict, Verdict):
+        raise EvaluationError(f"it reported {type(verdict).__name__} instead of a Verdict")
+    if not verdict.results:
+        raise EvaluationError("it reported no case")
+    if type(verdict.isolation) is not str:
+        raise EvaluationError(f"its isolation is {type(verdict.isolation).__name__}, not str")
+    expected = spec.expected_cases or frozenset[str]()
+    results = [harmless(result, expected) for result in verdict.results]
+    if all(mine is theirs for mine, theirs in zip(results, verdict.results, strict=True)):
+        return verdict
+    return attrs.evolve(verdict, results=tuple(results))
+
+
+def harmless(result: object, expected: frozenset[str]) -> CaseResult:
+    """One result, as it is when there is nothing to change."""
+    if type(result) is not CaseResult:
+        raise EvaluationError(f"it reported {type(result).__name__} instead of a CaseResult")
+    case, message = result.id, result.message
+    if type(case) is not str or type(message) is not str or type(result.status) is not CaseStatus:
+        raise EvaluationError(f"case {case!r:.80} needs a text id, a CaseStatus and a text message")
+    is_plain_id = case in expected or (case.isprintable() and 0 < len(case) <= LONGEST_ID)
+    is_plain_message = len(message) <= EXCERPT_CHARACTERS and (message.isascii() or is_storable(message))
+    if is_plain_id and is_plain_message:
+        return result
+    shown = case if is_plain_id else " ".join(excerpt(case, LONGEST_ID).split()) or "(unnamed)"
+    return attrs.evolve(result, id=shown, message=message if is_plain_message else excerpt(message))
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
