@@ -149,7 +149,7 @@ def check_candidate_file(suite: Path, name: str) -> None:
         raise ConfigurationError(str(error)) from None
     if name and (suite / name).exists():
         raise ConfigurationError(
-            f"the eval suite holds {name!r} itself, where candidates would be written: take it out of {str(suite)!r}"
+            f"the eval suite holds {name!r} itself, where candidates are written: take it out of {str(suite)!r}"
         )
 
 

@@ -148,30 +148,31 @@ class Exhausted(RunReport):
 class RunEndedError(OrchestratorError):
     """A run ended without a result; `report` says what there is."""
 
+    outcome: ClassVar[str]
+    """One word for how it ended."""
+
     def __init__(self, reason: str, report: RunReport) -> None:
         self.reason = reason
         self.report = report
-        super().__init__(f"run {report.run_id} {self.ending} in state {report.state}: {reason}")
-
-    ending: ClassVar[str] = "ended"
+        super().__init__(f"run {report.run_id} {self.outcome} in state {report.state}: {reason}")
 
 
 class RunInterruptedError(RunEndedError):
     """The run is left open and can be resumed; `__cause__` says what broke."""
 
-    ending: ClassVar[str] = "was interrupted"
+    outcome: ClassVar[str] = "interrupted"
 
 
 class RunCancelledError(RunEndedError):
     """The host gave the run up, or a gate denied it."""
 
-    ending: ClassVar[str] = "was cancelled"
+    outcome: ClassVar[str] = "cancelled"
 
 
 class RunFailedError(RunEndedError):
     """The engine, a strategy or another part of the host's configuration failed."""
 
-    ending: ClassVar[str] = "failed"
+    outcome: ClassVar[str] = "failed"
 
 
 def attempt_json(attempt: Attempt) -> dict[str, Any]:

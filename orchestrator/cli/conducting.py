@@ -79,7 +79,7 @@ class Conductor:
             stopped = f"run {run_id} was stopped by {error.number.name}"
             self.keep(self.recorded(run_id), error.code, reason=stopped)
             say(f"{stopped}; its history is saved in {self.place.journal_file}")
-            say(f"look at it: orchestrator show {run_id}")
+            say(f"look at it: {self.place.show_command(run_id)}")
             raise
         except RunEndedError as error:
             self.keep(error.report, code_of_error(error), reason=str(error))
@@ -114,14 +114,15 @@ class Conductor:
     def keep(self, report: RunReport, code: int, reason: str = "") -> str:
         """Write the candidate and result.json, print JSON if asked to; where the candidate is, or empty."""
         where = ""
-        candidate = report.candidate if isinstance(report, Passed | Exhausted) else None
+        closest = None if report.closest is None else report.closest.candidate
+        candidate = report.candidate if isinstance(report, Passed) else closest
         if candidate is not None:
             folder = "candidate" if isinstance(report, Passed) else "closest"
             try:
                 where = str(self.place.keep_candidate(report.run_id, candidate, folder))
             except CandidateRefusedError as error:
                 say(f"the {folder} is not written: {error}")
-                say(f"it is in the journal: orchestrator show {report.run_id} --candidate")
+                say(f"it is in the journal: {self.place.show_command(report.run_id)} --candidate")
         result: dict[str, Any] = {
             **report.as_json(),
             "exit_code": int(code),
@@ -155,8 +156,8 @@ class Conductor:
         if len(report.failing) > SHOWN_CASES:
             console.print(f"  and {len(report.failing) - SHOWN_CASES} more")
         if report.closest is not None:
-            number = report.closest.number
-            console.print(f"look at it: orchestrator show {report.run_id} --attempt {number}")
+            command = self.place.show_command(report.run_id)
+            console.print(f"look at it: {command} --attempt {report.closest.number}")
 
 
 def outcome_line(report: RunReport, where: str) -> Text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,8 @@ from orchestrator.workspace import write_files
 
 __all__ = ["JOURNAL", "RunPlace"]
 
+RUNS: Final = "runs"
+"""Where runs are kept unless another directory is named."""
 JOURNAL: Final = "journal.sqlite"
 TEXT_FILE: Final = "candidate.txt"
 """Name of a candidate that is one text, where nobody named its file."""
@@ -50,6 +53,13 @@ class RunPlace:
     def directory(self, run_id: str) -> Path:
         """The directory of one run."""
         return self.root / run_id
+
+    def show_command(self, run_id: str) -> str:
+        """The command that shows a run of this place."""
+        if self.journal_file == Path(RUNS) / JOURNAL:
+            return f"orchestrator show {run_id}"
+        where = self.root if self.journal_file == self.root / JOURNAL else self.journal_file
+        return f"orchestrator show {run_id} --runs {shlex.quote(str(where))}"
 
     def keep_candidate(self, run_id: str, candidate: Candidate, folder: str) -> Path:
         """Write a candidate, unaltered, below the run's directory; its file, or the folder of several.
