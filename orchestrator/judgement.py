@@ -32,12 +32,16 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
 
     Missing, unexpected, duplicate, skipped and unknown cases are not passed; a skipped case that nobody
     expects is left out. Where the spec names no case, every reported one must pass. An exit status is never
-    looked at. Raises TypeError for a report whose ids or messages are no texts.
+    looked at.
     """
-    results = storable(verdict.results)
+    results = verdict.results
     expected = spec.expected_cases
     if expected is None and len({result.id for result in results}) == len(results):
-        return unpinned(results)
+        failing_ones = tuple([result for result in results if result.status != CaseStatus.PASSED])
+        if len(failing_ones) == len(results):
+            return Judgement((), failing_ones, is_pinned=False)
+        passed_ids = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
+        return Judgement(passed_ids, failing_ones, is_pinned=False)
     counts = Counter(result.id for result in results)
     passed: list[str] = []
     failing: dict[str, CaseResult] = {}
@@ -68,29 +72,6 @@ def fault_of(
             return None
         case _:
             return result
-
-
-def unpinned(results: tuple[CaseResult, ...]) -> Judgement:
-    """The judgement where the spec names no case and the report none twice."""
-    passed = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
-    failing = tuple([result for result in results if result.status != CaseStatus.PASSED])
-    return Judgement(passed, failing, is_pinned=False)
-
-
-def storable(results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
-    """The results, lone surrogates in ids and messages escaped: no record could hold them."""
-    try:
-        "".join([text for result in results for text in (result.id, result.message)]).encode()
-    except UnicodeEncodeError:
-        return tuple(
-            attrs.evolve(result, id=escaped(result.id), message=escaped(result.message)) for result in results
-        )
-    return results
-
-
-def escaped(text: str) -> str:
-    """The text with lone surrogates written as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def with_severity(result: CaseResult, spec: MergedSpec) -> CaseResult:

@@ -97,16 +97,15 @@ class Run:
 
     def moved(self, event: Event, target: str) -> None:
         """The table allows the event: make its record, and apply it."""
-        at = self.clock.now()
-        record = Record(self.run_id, self.sequence + 1, at, self.lifecycle, self.state, target, event)
+        record = Record(
+            self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event
+        )
         self.outbox.append(record)
         self.apply(record)
 
     def apply(self, record: Record) -> None:
         """Fold one record into the run."""
-        self.state = record.target
-        self.sequence = record.sequence
-        event = record.event
+        _, self.sequence, _, _, _, self.state, event = record
         change = CHANGES.get(type(event))
         if change is not None:
             change(self, event)

@@ -235,7 +235,8 @@ class Bus:
 
     def unopposed(self, gate: Gate, ledger: Ledger) -> Ruling | None:
         """The guard's ruling on a gate that nobody else answers; None when someone does, who must be asked."""
-        if self.has_responders(type(gate)):
+        routes = self.plans.get(gate.name)
+        if routes or (routes is None and self.plan(gate.name)):
             return None
         return PLAIN_YES if self.guard is None else guarded(self.guard, gate, ledger, PLAIN_YES)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
-from io import TextIOWrapper
 from typing import Final, TextIO
 
 import attrs
@@ -13,7 +11,7 @@ from rich.console import Console
 
 from orchestrator.cli.choices import ColorChoice, DisplayChoice
 
-__all__ = ["ASCII", "UNICODE", "Marks", "console_on", "draws_live", "marks_for", "tolerate_any_character"]
+__all__ = ["ASCII", "UNICODE", "Marks", "console_on", "draws_live", "marks_for"]
 
 
 @attrs.frozen(kw_only=True)
@@ -86,10 +84,3 @@ def console_on(stream: TextIO, color: ColorChoice, *, by_itself: bool = True) ->
 def marks_for(stream: TextIO) -> Marks:
     """Unicode marks where the stream can carry them."""
     return UNICODE if (stream.encoding or "").lower().replace("-", "").startswith("utf") else ASCII
-
-
-def tolerate_any_character() -> None:
-    """Have standard output and error escape what their encoding lacks, rather than fail."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

@@ -10,6 +10,7 @@ import typer
 
 from orchestrator.cli.choices import ColorChoice, DisplayChoice, ExportFormat, GraphFormat, ReportForm
 from orchestrator.cli.options import AsJson, Color, Display, Runs, Verbose
+from orchestrator.cli.streams import tolerate_any_character
 
 __all__ = ["application", "run_application"]
 
@@ -35,8 +36,6 @@ application = typer.Typer(
 
 def run_application(arguments: list[str]) -> int:
     """Run one command; its exit status."""
-    from orchestrator.cli.appearance import tolerate_any_character
-
     tolerate_any_character()
     try:
         application(args=arguments, prog_name="orchestrator")

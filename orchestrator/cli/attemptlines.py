@@ -46,12 +46,13 @@ def attempt_line(run: Run, attempt: Attempt, marks: Marks) -> Text:
     )
 
 
-def case_line(case: CaseResult, marks: Marks, width: int = 2 * REASON) -> Text:
+def case_line(case: CaseResult, marks: Marks, *, shows_message: bool = True) -> Text:
     """A case that did not pass, with the first line of its message."""
+    message = one_line(case.message, 2 * REASON, marks.ellipsis) if shows_message else ""
     return joined(
         Text(f"  {one_line(str(case.status), NAME):<8}", "red"),
         one_line(case.id, NAME * 2, marks.ellipsis),
-        one_line(case.message, width, marks.ellipsis),
+        message,
     )
 
 

@@ -25,6 +25,7 @@ def reported_errors(*, verbose: bool) -> Iterator[None]:
     """Turn an error of the body into a message and typer.Exit; with `verbose` the traceback comes first."""
     try:
         yield
+        sys.stdout.flush()
     except typer.Exit:
         raise
     except SignalledError as error:

@@ -125,7 +125,7 @@ def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks) -> 
         if value and value != "{}":
             console.print(f"  {name:<10}  {inert(value)}")
     for case in attempt.failing:
-        console.print(case_line(case, marks, width=0))
+        console.print(case_line(case, marks, shows_message=False))
         for line in inert(case.message).splitlines():
             console.print(f"      {line}")
 

@@ -16,9 +16,10 @@ def guard_budget(gate: Gate, ledger: Ledger) -> Reservation | Deny | None:
 
     It is asked last, about the request as the other subscribers modified it.
     """
-    answer: Reservation | Refusal | None = None
     if isinstance(gate, GenerationRequested):
-        answer = ledger.reserve(gate.key, gate.attempt, gate.prompt, gate.max_tokens)
-    elif isinstance(gate, RefinementRequested):
-        answer = ledger.refusal(gate.attempt, ledger.elapsed_us())
-    return Deny(answer.detail, answer.limit) if isinstance(answer, Refusal) else answer
+        held = ledger.reserve(gate.key, gate.attempt, gate.prompt, gate.max_tokens)
+        return Deny(held.detail, held.limit) if isinstance(held, Refusal) else held
+    if isinstance(gate, RefinementRequested):
+        refusal = ledger.refusal(gate.attempt, ledger.elapsed_us())
+        return None if refusal is None else Deny(refusal.detail, refusal.limit)
+    return None

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 PROGRESS = """\
-X
-"""
+run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 5 attempts, 3 repeats
+#1   generate TIME TOKENS  evaluate TIME   1/3 passed  closest ad1a7563  names_green: found ['red', 'blue']
+#2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
+#3   generate TIME TOKENS  as #2           2/3 passed  repeat 1 of 3  same candidate, verdict reused
+#4   generate TIME TOKENS  evaluate TIME   3/3 passed, conforms  fixed 1, broke 0
+"""  # noqa: E501 -- lines as they are printed
 
 
 def test_conforming(workbench: Any, normalised: Callable[[str], str]) -> None:
@@ -94,7 +98,8 @@ def test_generator_that_cannot_be_started(workbench: Any) -> None:
     """A program that turns out not to start is 4 as well; the run is left open with its history."""
     outcome = workbench(*workbench.judged("--generator", "./not-there"))
     assert outcome.code == 4
-    assert outcome.err.splitlines()[-1].startswith(f"error: run {workbench.run_id} was interrupted in state generating")
+    assert "generator is unavailable: './not-there' cannot be started" in outcome.err.splitlines()[-1]
+    assert "left open, generating after 1 attempt" in workbench("show", workbench.run_id).out
 
 
 def test_evaluator_not_found(workbench: Any) -> None:

@@ -1,0 +1,152 @@
+"""`show`, `runs` and `export`: the journal, told to people and to programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+SHOWN = """\
+run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 repeats
+#1   generate TIME TOKENS  evaluate TIME   1/3 passed  names_green: found ['red', 'blue']
+#2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
+#3   generate TIME TOKENS  evaluate TIME   1/3 passed  fixed 0, broke 1  names_red: found ['blue', 'green']
+exhausted (attempts) after 3 attempts  3 of 3 attempts used
+"""  # noqa: E501 -- lines as they are printed
+
+ATTEMPT = """\
+run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 repeats
+#2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
+  prompt      sha256:DIGEST
+  candidate   sha256:DIGEST
+  failed    names_green
+      found ['red']
+"""  # noqa: E501 -- lines as they are printed
+
+
+@pytest.fixture
+def recorded(workbench: Any) -> Any:
+    """A workbench with one run of three attempts, none of which conforms."""
+    assert workbench.run("--attempts", "3", answers=("red blue", "red", "blue green")).code == 3
+    return workbench
+
+
+@pytest.mark.parametrize("how", ["whole", "beginning", "last"])
+def test_show(recorded: Any, normalised: Callable[[str], str], how: str) -> None:
+    """A run is shown as it happened, one line an attempt, whether named whole, by its beginning or as last."""
+    name = {"whole": recorded.run_id, "beginning": recorded.run_id[:6], "last": "last"}[how]
+    outcome = recorded("show", name)
+    assert (outcome.code, outcome.err, normalised(outcome.out)) == (0, "", SHOWN)
+
+
+def test_show_attempt(recorded: Any, normalised: Callable[[str], str]) -> None:
+    """One attempt is shown with its digests and every failing case with its whole message."""
+    outcome = recorded("show", "last", "--attempt", "2")
+    digest = "sha256:" + "[0-9a-f]{64}"
+    assert re.sub(digest, "sha256:DIGEST", normalised(outcome.out)) == ATTEMPT
+
+
+def test_show_prompt(recorded: Any) -> None:
+    """The prompt comes out as it was sent: the last one, or that of an attempt."""
+    last, first = recorded("show", "last", "--prompt"), recorded("show", "last", "--prompt", "--attempt", "1")
+    assert first.out.startswith("# Task\n")
+    assert "# Attempt" not in first.out
+    assert last.out.startswith(first.out)
+    assert "# Attempt 3" in last.out
+
+
+def test_show_candidate(recorded: Any) -> None:
+    """The candidate comes out byte for byte: the closest one, or that of an attempt."""
+    closest, third = recorded("show", "last", "--candidate"), recorded("show", "last", "--candidate", "--attempt", "3")
+    assert (closest.out, third.out) == ("red\n", "blue green\n")
+
+
+def test_show_json(recorded: Any) -> None:
+    """The run as JSON says what the run's own result said."""
+    kept = json.loads((recorded.directory / "runs" / recorded.run_id / "result.json").read_text())
+    shown = json.loads(recorded("show", "last", "--json").out)
+    for name in ("exit_code", "candidate_path", "journal"):
+        kept.pop(name)
+    times = kept["usage"].pop("active_us"), shown["usage"].pop("active_us")
+    assert all(time > 0 for time in times)
+    assert shown == kept
+    assert json.loads(recorded("show", "last", "--json", "--attempt", "2").out) == kept["history"][1]
+
+
+def test_runs(recorded: Any, normalised: Callable[[str], str]) -> None:
+    """The runs of a journal are listed, the newest last, as many as asked for."""
+    recorded.run()
+    lines = normalised(recorded("runs").out).splitlines()
+    assert [line.split("  ")[:3] for line in lines] == [
+        ["RUN", "colours", "exhausted"],
+        ["RUN", "colours", "passed"],
+    ]
+    newest = normalised(recorded("runs", "--newest", "1").out).splitlines()
+    assert newest == [lines[1], "1 older: --newest 2 shows all"]
+
+
+def test_runs_json(recorded: Any) -> None:
+    """The list as JSON has the same runs."""
+    (run,) = json.loads(recorded("runs", "--json").out)
+    assert {name: run[name] for name in ("run", "state", "attempts", "best_passed")} == {
+        "run": recorded.run_id,
+        "state": "exhausted",
+        "attempts": 3,
+        "best_passed": 2,
+    }
+
+
+def test_export(recorded: Any) -> None:
+    """Both forms of an export hold the same records, links and texts."""
+    document = json.loads(recorded("export", "last").out)
+    lines = [json.loads(line) for line in recorded("export", "last", "--format", "jsonl").out.splitlines()]
+    texts: dict[str, str] = {}
+    for line in lines:
+        texts |= line.pop("blobs")
+    opening = {name: lines[0].pop(name) for name in ("format", "run", "table")}
+    head = {"digest": lines[-1]["digest"], "count": len(lines)}
+    assert document == {**opening, "head": head, "records": lines, "blobs": texts}
+
+
+MISSING = {
+    "unknown run": (("show", "nope"), "error: no run 'nope' in the journal: list the runs to see their ids\n"),
+    "unknown run to export": (
+        ("export", "nope"),
+        "error: no run 'nope' in the journal: list the runs to see their ids\n",
+    ),
+    "unknown attempt": (("show", "last", "--attempt", "9"), "error: run RUN has no attempt 9; there are: 1, 2, 3\n"),
+    "no journal": (
+        ("runs", "--runs", "elsewhere"),
+        "error: no journal at elsewhere/journal.sqlite: run a spec first, or name the directory with --runs\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MISSING)
+def test_missing(recorded: Any, normalised: Callable[[str], str], what: str) -> None:
+    """What is not there is 2, with a word on where to look."""
+    arguments, message = MISSING[what]
+    outcome = recorded(*arguments)
+    assert (outcome.code, outcome.out, normalised(outcome.err)) == (2, "", message)
+
+
+def test_near_miss(recorded: Any) -> None:
+    """A mistyped id is answered with the one that was probably meant."""
+    mistyped = recorded.run_id[:-1] + "x"
+    outcome = recorded("show", mistyped)
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"error: no run {mistyped!r} in the journal: did you mean {recorded.run_id!r}?\n",
+    )
+
+
+def test_damaged_journal(recorded: Any) -> None:
+    """A journal that is no journal is an error in one line."""
+    (recorded.directory / "runs" / "journal.sqlite").write_bytes(b"not a database" * 1000)
+    outcome = recorded("show", "last")
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: runs/journal.sqlite")
+    assert outcome.err.count("\n") == 1
