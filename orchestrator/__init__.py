@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import orchestrator_events as events
 import orchestrator_states as states
-from orchestrator_events.budget import Budget, Usage
-from orchestrator_events.bus import Bus
-from orchestrator_events.errors import OrchestratorError
-from orchestrator_events.verdict import CaseResult, CaseStatus
-from orchestrator_states.run import RunState
-
 from orchestrator.adapter_errors import EvaluationError, GenerationError, GeneratorUnavailableError
 from orchestrator.attempt import Attempt
 from orchestrator.candidate import Candidate
@@ -36,6 +30,11 @@ from orchestrator.ports import (
 from orchestrator.prompt import Augmentations, CodeSeed, PromptTemplate
 from orchestrator.spec import Constraint, EvalCase, EvalKind, Example, MergedSpec, load_spec
 from orchestrator.strategies import Composition, FailureFeedback, NaiveRetry, ParameterVariation, SeedMixing
+from orchestrator_events.budget import Budget, Usage
+from orchestrator_events.bus import Bus
+from orchestrator_events.errors import OrchestratorError
+from orchestrator_events.verdict import CaseResult, CaseStatus
+from orchestrator_states.run import RunState
 
 __version__ = "0.1.0"
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import attrs
-from orchestrator_events.bus import Bus, Question
-from orchestrator_events.decision import Deny, Ruling
-from orchestrator_events.event import Gate
-from orchestrator_events.execution import ApprovalAnswered, ApprovalRequested, ExecutionCancelled
-from orchestrator_events.run import BudgetExhausted
 
 from orchestrator.closing import commit
 from orchestrator.ports import Approver
 from orchestrator.run import Run
 from orchestrator.supervision import DeadlineError, Supervisor
 from orchestrator.wording import describe
+from orchestrator_events.bus import Bus, Question
+from orchestrator_events.decision import Deny, Ruling
+from orchestrator_events.event import Gate
+from orchestrator_events.execution import ApprovalAnswered, ApprovalRequested, ExecutionCancelled
+from orchestrator_events.run import BudgetExhausted
 
 __all__ = ["ask", "denied"]
 

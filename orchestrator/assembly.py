@@ -36,9 +36,7 @@ class ConfigurationError(OrchestratorError):
     """A run cannot be started as it is configured; nothing was spent."""
 
 
-def assemble(
-    configuration: Configuration, *, journal: Journal | None = None, bus: Bus | None = None
-) -> Orchestrator:
+def assemble(configuration: Configuration, *, journal: Journal | None = None, bus: Bus | None = None) -> Orchestrator:
     """The orchestrator that a configuration describes.
 
     Raises ConfigurationError when something is missing or does not fit together, DocumentError for an
@@ -47,9 +45,7 @@ def assemble(
     augmentations = configuration.augmentations.augmentations()
     return Orchestrator(
         generator=made_generator(configuration.generator),
-        evaluator=made_evaluator(
-            configuration.evaluator, may_lack_file=may_answer_with_files(configuration.generator)
-        ),
+        evaluator=made_evaluator(configuration.evaluator, may_lack_file=may_answer_with_files(configuration.generator)),
         budget=made_budget(configuration),
         strategy=made_strategy(configuration.strategies, augmentations),
         language=configuration.language,
@@ -74,14 +70,11 @@ def made_generator(section: GeneratorSection) -> Generator:
         return load_generator(section.entry_point)
     if not section.command:
         raise ConfigurationError(
-            "no generator: name a program with --generator 'PROGRAM ARGUMENTS', or in [generator] of a "
-            "configuration"
+            "no generator: name a program with --generator 'PROGRAM ARGUMENTS', or in [generator] of a configuration"
         )
     words = split_command(section.command)
     if "/" not in words[0] and which(words[0]) is None:
-        raise GeneratorUnavailableError(
-            f"no program {words[0]!r} on PATH: install it, or name it with its path"
-        )
+        raise GeneratorUnavailableError(f"no program {words[0]!r} on PATH: install it, or name it with its path")
     try:
         return CommandGenerator(
             words,
@@ -106,9 +99,7 @@ def may_answer_with_files(section: GeneratorSection) -> bool:
 def made_evaluator(section: EvaluatorSection, *, may_lack_file: bool = False) -> CommandEvaluator:
     """The program that runs the suite; what it needs is looked for first, before anything is bought."""
     if section.suite is None:
-        raise ConfigurationError(
-            "no eval suite: name its directory with --suite, or in [evaluator] of a configuration"
-        )
+        raise ConfigurationError("no eval suite: name its directory with --suite, or in [evaluator] of a configuration")
     if not section.suite.is_dir():
         raise ConfigurationError(
             f"the eval suite {str(section.suite)!r} is not a directory: name the one that holds it"

@@ -6,11 +6,17 @@ import json
 from typing import Any
 
 import attrs
-from orchestrator_events.budget import Charge
-from orchestrator_events.run import AttemptFailed, AttemptPassed, CandidateGenerated, GenerationStarted, PromptReady
-from orchestrator_events.verdict import CaseResult
 
 from orchestrator.candidate import Candidate
+from orchestrator_events.budget import Charge
+from orchestrator_events.run import (
+    AttemptFailed,
+    AttemptPassed,
+    CandidateGenerated,
+    GenerationStarted,
+    PromptReady,
+)
+from orchestrator_events.verdict import CaseResult
 
 __all__ = ["Attempt"]
 

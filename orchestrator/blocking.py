@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 __all__ = ["run_blocking"]
 
@@ -67,7 +67,7 @@ class InterruptCancels:
         self.happened = False
         self.previous: Any = None
 
-    def __enter__(self) -> InterruptCancels:
+    def __enter__(self) -> Self:
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self.previous = signal.signal(signal.SIGINT, self.interrupt)

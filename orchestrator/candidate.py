@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import attrs
+
 from orchestrator_events.blob import Blob
 
 __all__ = ["FILES", "TEXT", "Candidate"]

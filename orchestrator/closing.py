@@ -39,9 +39,7 @@ async def commit(bus: Bus, run: Run) -> None:
     except JournalError:
         raise
     except Exception as error:
-        raise JournalError(
-            f"the history could not be recorded: {describe(error)}", run_id=run.run_id
-        ) from error
+        raise JournalError(f"the history could not be recorded: {describe(error)}", run_id=run.run_id) from error
     run.records += batch.records
     for failure in failures:
         if failure.subscriber not in run.failed_subscribers and not run.is_over:

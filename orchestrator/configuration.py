@@ -142,9 +142,7 @@ class BudgetSection:
 class StrategySection:
     """`[strategy]`, or one of several `[[strategy]]` that are combined."""
 
-    kind: Literal["failure-feedback", "naive-retry", "parameter-variation", "seed-mixing"] = (
-        "failure-feedback"
-    )
+    kind: Literal["failure-feedback", "naive-retry", "parameter-variation", "seed-mixing"] = "failure-feedback"
     values: dict[str, tuple[Any, ...]] = attrs.field(factory=dict[str, tuple[Any, ...]])
     """Of parameter-variation: each parameter with the values it takes in turn."""
     labels: tuple[str, ...] = attrs.field(default=())
@@ -210,9 +208,7 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
     source = os.fspath(path)
     configuration = structure(read_document(path), Configuration, source)
     if not configuration.strategies:
-        raise DocumentError(
-            source, (Fault("$.strategy", "an empty list: name a strategy, or leave the key out"),)
-        )
+        raise DocumentError(source, (Fault("$.strategy", "an empty list: name a strategy, or leave the key out"),))
     return located(configuration, Path(source).absolute().parent)
 
 

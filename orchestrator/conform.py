@@ -92,9 +92,7 @@ async def aconform(orchestrators: Sequence[Orchestrator], spec: MergedSpec, *, a
             return outcome_of(report, "passed", "")
 
     outcomes = await asyncio.gather(*[one(each) for each in orchestrators])
-    return Lockfile(
-        spec=spec.name, spec_digest=spec.digest, language=languages.pop(), generators=tuple(outcomes)
-    )
+    return Lockfile(spec=spec.name, spec_digest=spec.digest, language=languages.pop(), generators=tuple(outcomes))
 
 
 def outcome_of(report: RunReport, outcome: str, detail: str) -> GeneratorOutcome:

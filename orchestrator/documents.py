@@ -117,7 +117,7 @@ def _parse_toml(text: str) -> JSON:
 
 
 def _parse_yaml(text: str) -> JSON:
-    from orchestrator.plainyaml import load_plain_yaml  # noqa: PLC0415 -- PyYAML is loaded by the first YAML file
+    from orchestrator.plainyaml import load_plain_yaml
 
     return load_plain_yaml(text, MAXIMUM_DEPTH)
 

@@ -9,7 +9,27 @@ from __future__ import annotations
 import asyncio
 
 import attrs
+
+from orchestrator.adapter_errors import CandidateRefusedError, GeneratorUnavailableError
+from orchestrator.asking import ask, denied
+from orchestrator.closing import close, commit
+from orchestrator.evaluating import judged, refused, reused, submission_of
+from orchestrator.generating import (
+    InterruptionError,
+    abandoned,
+    failed_generation,
+    intend,
+    request_for,
+    taken,
+)
+from orchestrator.parameters import read_parameters, write_parameters
+from orchestrator.ports import Approver, Evaluator, Generator, Strategy
+from orchestrator.prompt import Prompter
+from orchestrator.run import Run
+from orchestrator.supervision import DeadlineError, Supervisor
+from orchestrator.wording import describe
 from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Charge
 from orchestrator_events.bus import Bus
 from orchestrator_events.errors import JournalError
 from orchestrator_events.execution import ExecutionFailed
@@ -24,20 +44,7 @@ from orchestrator_events.run import (
     PromptRefined,
     RefinementRequested,
 )
-from orchestrator_events.budget import Charge
 from orchestrator_states.run import RunState
-
-from orchestrator.adapter_errors import CandidateRefusedError, GeneratorUnavailableError
-from orchestrator.asking import ask, denied
-from orchestrator.closing import close, commit
-from orchestrator.evaluating import judged, refused, reused, submission_of
-from orchestrator.generating import InterruptionError, abandoned, failed_generation, intend, request_for, taken
-from orchestrator.parameters import read_parameters, write_parameters
-from orchestrator.ports import Approver, Evaluator, Generator, Strategy
-from orchestrator.prompt import Prompter
-from orchestrator.run import Run
-from orchestrator.supervision import DeadlineError, Supervisor
-from orchestrator.wording import describe
 
 __all__ = ["ConformanceDriver"]
 
@@ -109,7 +116,11 @@ class ConformanceDriver:
             parameters = write_parameters({**read_parameters(parameters), **read_parameters(changed)})
         run.fire(
             PromptReady(
-                attempt=attempt, prompt=Blob(text), strategy=self.strategy.name, parameters=parameters, seed=seed
+                attempt=attempt,
+                prompt=Blob(text),
+                strategy=self.strategy.name,
+                parameters=parameters,
+                seed=seed,
             )
         )
 

@@ -8,22 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from orchestrator_events.blob import Blob
-from orchestrator_events.budget import Budget
-from orchestrator_events.bus import Bus
-from orchestrator_events.clock import Clock, SystemClock
-from orchestrator_events.execution import ExecutionStart
-from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
-from orchestrator_events.subscribers.guard import guard_budget
-from orchestrator_events.subscribers.history import record_history
-from orchestrator_states.machine import machine_of
-from orchestrator_states.run import RUN, RunState
 
 from orchestrator.blocking import run_blocking
 from orchestrator.driver import ConformanceDriver
-from orchestrator.generating import InterruptionError
 from orchestrator.evaluators.callable import EvaluatorLike, as_evaluator
+from orchestrator.generating import InterruptionError
 from orchestrator.generators.callable import GeneratorLike, as_generator
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.outcome import (
@@ -35,12 +24,23 @@ from orchestrator.outcome import (
     RunReport,
     UsageTotals,
 )
-from orchestrator.ports import Approver, Strategy
 from orchestrator.parameters import write_parameters
+from orchestrator.ports import Approver, Strategy
 from orchestrator.prompt import Augmentations, Prompter, PromptTemplate
 from orchestrator.run import Run
 from orchestrator.strategies import FailureFeedback
 from orchestrator.supervision import Supervisor
+from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Budget
+from orchestrator_events.bus import Bus
+from orchestrator_events.clock import Clock, SystemClock
+from orchestrator_events.execution import ExecutionStart
+from orchestrator_events.journal import Journal
+from orchestrator_events.ledger import Ledger
+from orchestrator_events.subscribers.guard import guard_budget
+from orchestrator_events.subscribers.history import record_history
+from orchestrator_states.machine import machine_of
+from orchestrator_states.run import RUN, RunState
 
 if TYPE_CHECKING:
     from orchestrator.spec import MergedSpec

@@ -17,9 +17,7 @@ DEFAULT_ALLOWED: Final = (
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def clean_environment(
-    allow: Iterable[str] = DEFAULT_ALLOWED, extra: Mapping[str, str] = _NOTHING
-) -> dict[str, str]:
+def clean_environment(allow: Iterable[str] = DEFAULT_ALLOWED, extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
     """The allowed variables of this process, then `extra` over them.
 
     A name that ends in `*` allows every variable that begins like it.
@@ -27,9 +25,7 @@ def clean_environment(
     names = set(allow)
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
     kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name in names or (prefixes and name.startswith(prefixes))
+        name: value for name, value in os.environ.items() if name in names or (prefixes and name.startswith(prefixes))
     }
     return kept | dict(extra)
 

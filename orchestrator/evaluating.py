@@ -9,7 +9,6 @@ from orchestrator.generating import InterruptionError
 from orchestrator.judgement import judge
 from orchestrator.ports import Submission
 from orchestrator.run import Run
-from orchestrator.wording import describe
 from orchestrator.verdicts import checked_verdict
 from orchestrator_events.run import AttemptFailed, AttemptPassed, CandidateGenerated
 from orchestrator_events.verdict import CaseResult, CaseStatus

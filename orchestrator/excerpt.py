@@ -10,9 +10,7 @@ __all__ = ["EXCERPT_CHARACTERS", "excerpt", "tail"]
 EXCERPT_CHARACTERS: Final = 4_000
 """Longest excerpt unless another limit is given, in characters."""
 
-_ESCAPE_SEQUENCES = re.compile(
-    r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-)
+_ESCAPE_SEQUENCES = re.compile(r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from orchestrator.answers import checked_answer
+from orchestrator.parameters import read_parameters
+from orchestrator.ports import Generation, Request
+from orchestrator.run import Run
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge, Reservation
 from orchestrator_events.decision import Ruling
@@ -15,11 +19,6 @@ from orchestrator_events.run import (
     PromptReady,
 )
 from orchestrator_states.run import RunState
-
-from orchestrator.answers import checked_answer
-from orchestrator.parameters import read_parameters
-from orchestrator.ports import Generation, Request
-from orchestrator.run import Run
 
 __all__ = ["InterruptionError", "abandoned", "failed_generation", "intend", "request_for", "taken"]
 

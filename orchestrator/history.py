@@ -155,9 +155,7 @@ def begun(record: Record, clock: Clock, journal: Journal) -> Run:
 def start_of(record: Record) -> ExecutionStart:
     """The event of a first record; JournalError when it is another than `execution:start`."""
     if not isinstance(record.event, ExecutionStart):
-        message = (
-            f"run {record.run_id} begins with {record.event.name}, not {ExecutionStart.name}: no run of ours"
-        )
+        message = f"run {record.run_id} begins with {record.event.name}, not {ExecutionStart.name}: no run of ours"
         raise JournalError(message, run_id=record.run_id, sequence=record.sequence)
     return record.event
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import attrs
-from orchestrator_events.verdict import CaseResult, CaseStatus
 
 from orchestrator.ports import Verdict
 from orchestrator.spec import MergedSpec
+from orchestrator_events.verdict import CaseResult, CaseStatus
 
 __all__ = ["Judgement", "judge"]
 
@@ -56,9 +56,7 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     return Judgement(tuple(passed), tuple(failing.values()), expected is not None)
 
 
-def fault_of(
-    result: CaseResult, count: int, expected: frozenset[str] | None, spec: MergedSpec
-) -> CaseResult | None:
+def fault_of(result: CaseResult, count: int, expected: frozenset[str] | None, spec: MergedSpec) -> CaseResult | None:
     """The result as it counts against the candidate; None when it does not."""
     if count > 1:
         text = f"reported {count} times"

@@ -6,14 +6,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import attrs
+
+from orchestrator.attempt import Attempt
+from orchestrator.candidate import Candidate
 from orchestrator_events.blob import Blob
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.journal import Head
 from orchestrator_events.record import GENESIS, Record, chain_digest
 from orchestrator_events.verdict import CaseResult
-
-from orchestrator.attempt import Attempt
-from orchestrator.candidate import Candidate
 
 __all__ = [
     "Exhausted",

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
-from orchestrator_events.budget import Usage
-from orchestrator_events.verdict import CaseResult, CaseStatus
 
 from orchestrator.candidate import Candidate
+from orchestrator_events.budget import Usage
+from orchestrator_events.verdict import CaseResult, CaseStatus
 
 if TYPE_CHECKING:
     from orchestrator.attempt import Attempt

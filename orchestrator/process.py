@@ -158,9 +158,7 @@ def _has_started(start: asyncio.Task[_Started]) -> bool:
 class _Attendant(asyncio.SubprocessProtocol):
     """Reads a program's output up to the limits, and sees to it that the program ends."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, deadline: float | None, limits: Mapping[int, int]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, deadline: float | None, limits: Mapping[int, int]) -> None:
         self.loop = loop
         self.deadline = deadline
         self.limits = limits
@@ -178,7 +176,7 @@ class _Attendant(asyncio.SubprocessProtocol):
         self.timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)  # noqa: S101 what the loop promises
+        assert isinstance(transport, asyncio.SubprocessTransport)
         self.transport = transport
         self.process = transport.get_pid()
         with suppress(ProcessLookupError, PermissionError):
@@ -203,7 +201,7 @@ class _Attendant(asyncio.SubprocessProtocol):
             self.end()
 
     def process_exited(self) -> None:
-        assert self.transport is not None  # noqa: S101 connection_made comes first
+        assert self.transport is not None
         self.has_ended = True
         self.returncode = self.transport.get_returncode() or 0
         was_stopped = self.is_late or self.is_abandoned or bool(self.exceeded)

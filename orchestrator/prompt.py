@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 import attrs
-from orchestrator_events.run import PromptRefined
-from orchestrator_events.verdict import CaseResult
 
 from orchestrator.attempt import Attempt
 from orchestrator.spec import Example, MergedSpec
+from orchestrator_events.run import PromptRefined
+from orchestrator_events.verdict import CaseResult
 
 __all__ = ["Augmentations", "CodeSeed", "PromptTemplate", "Prompter", "fence", "shorten"]
 
@@ -107,9 +107,7 @@ class Prompter:
         share = None if self.room is None else max(0, self.room - len(opening) - len(told)) // 3
         return told + self.details(last, failing, closest, share)
 
-    def details(
-        self, last: Attempt, failing: Sequence[CaseResult], closest: Attempt | None, share: int | None
-    ) -> str:
+    def details(self, last: Attempt, failing: Sequence[CaseResult], closest: Attempt | None, share: int | None) -> str:
         """Messages of the failing cases and the closest candidate, fenced, each of at most `share` characters."""
         template = self.template
         details_limit, candidate_limit = template.details_limit, template.candidate_limit

@@ -45,9 +45,7 @@ def parse_count(value: str | int) -> int | None:
         count = Decimal(re.sub("[_,]", "", found[1])) * _MULTIPLES[found[2].lower()]
         if count == int(count) and count >= 1:
             return int(count)
-    raise ValueError(
-        f"expected a whole number above 0 such as 5, 200k, 1.5m, or 'unlimited', found {value!r}"
-    )
+    raise ValueError(f"expected a whole number above 0 such as 5, 200k, 1.5m, or 'unlimited', found {value!r}")
 
 
 def parse_money(value: str | float) -> int | None:

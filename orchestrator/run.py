@@ -10,9 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+
+from orchestrator.attempt import Attempt
+from orchestrator.spec import MergedSpec
 from orchestrator_events.clock import Clock
 from orchestrator_events.event import Event
-from orchestrator_events.execution import BudgetRaised, ExecutionCancelled, ExecutionEnd, ExecutionStart, SubscriberFailed
+from orchestrator_events.execution import (
+    BudgetRaised,
+    ExecutionCancelled,
+    ExecutionEnd,
+    ExecutionStart,
+    SubscriberFailed,
+)
 from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
 from orchestrator_events.record import Record
@@ -28,9 +37,6 @@ from orchestrator_events.run import (
     PromptRefined,
 )
 from orchestrator_states.machine import TableMachine
-
-from orchestrator.attempt import Attempt
-from orchestrator.spec import MergedSpec
 
 __all__ = ["Attempt", "Run"]
 
@@ -97,9 +103,7 @@ class Run:
 
     def moved(self, event: Event, target: str) -> None:
         """The table allows the event: make its record, and apply it."""
-        record = Record(
-            self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event
-        )
+        record = Record(self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event)
         self.outbox.append(record)
         self.apply(record)
 

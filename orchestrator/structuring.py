@@ -43,9 +43,9 @@ def structure(data: JSON, target: type[_Target], source: str) -> _Target:
 
 @cache
 def _converter() -> Converter:
-    from cattrs import Converter  # noqa: PLC0415 -- loaded by the first file
+    from cattrs import Converter
 
-    from orchestrator.stricthooks import register_strict_hooks  # noqa: PLC0415 -- it imports cattrs
+    from orchestrator.stricthooks import register_strict_hooks
 
     converter = Converter(forbid_extra_keys=True, detailed_validation=True)
     register_strict_hooks(converter)
@@ -64,7 +64,7 @@ def _faults(error: Exception, path: str) -> Iterator[Fault]:
 
 
 def _path_of(error: Exception, path: str) -> str:
-    from cattrs.errors import AttributeValidationNote, IterableValidationNote  # noqa: PLC0415 -- as above
+    from cattrs.errors import AttributeValidationNote, IterableValidationNote
 
     for note in reversed(getattr(error, "__notes__", ())):
         if isinstance(note, AttributeValidationNote):

@@ -41,7 +41,7 @@ def is_plain(results: tuple[CaseResult, ...]) -> bool:
         messages = "".join([result.message for result in results])
     except (AttributeError, TypeError):
         return False
-    is_short = len(ids) <= LONGEST_ID and len(messages) <= EXCERPT_CHARACTERS and all([r.id for r in results])
+    is_short = len(ids) <= LONGEST_ID and len(messages) <= EXCERPT_CHARACTERS and all(result.id for result in results)
     is_typed = {(type(result), type(result.status)) for result in results} == {(CaseResult, CaseStatus)}
     return is_short and is_typed and ids.isprintable() and messages.isascii()
 

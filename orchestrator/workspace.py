@@ -75,13 +75,9 @@ def read_files(directory: Path, limit: int) -> dict[str, str]:
         except UnsafeFileError as error:
             raise GenerationError(f"the generator left {path!a}, which {error}") from None
         except UnicodeDecodeError as error:
-            raise GenerationError(
-                f"the generator left {path!a}, which is not UTF-8 at byte {error.start}"
-            ) from None
+            raise GenerationError(f"the generator left {path!a}, which is not UTF-8 at byte {error.start}") from None
         except OSError as error:
-            raise GenerationError(
-                f"the generator left {path!a}, which cannot be read: {error.strerror}"
-            ) from None
+            raise GenerationError(f"the generator left {path!a}, which cannot be read: {error.strerror}") from None
         room -= len(data)
     refuse_unsafe_paths(files)
     return files

@@ -89,7 +89,5 @@ def faults_of(file: Path, folder: Path) -> list[tuple[int, str]]:
     )
     assert said.stderr == ""
     lines = said.stdout.splitlines()
-    errors = [
-        line for line in lines if Path(line.partition(":")[0]).name == file.name and ": error: " in line
-    ]
+    errors = [line for line in lines if Path(line.partition(":")[0]).name == file.name and ": error: " in line]
     return [(int(line.split(":")[1]), line.rpartition("[")[2].rstrip("]")) for line in errors]

@@ -18,9 +18,7 @@ import pytest
 CHECKOUT = Path(__file__).parents[1]
 README = CHECKOUT / "README.md"
 
-BLOCK = re.compile(
-    r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
-)
+BLOCK = re.compile(r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)#]+)\)")
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{12}\b"), "<run>"),
@@ -58,10 +56,7 @@ class Block:
 
 def blocks() -> Iterator[Block]:
     """The README's blocks in order, each with its output."""
-    found = [
-        Block(each["language"], each["text"], each["file"] or "")
-        for each in BLOCK.finditer(README.read_text())
-    ]
+    found = [Block(each["language"], each["text"], each["file"] or "") for each in BLOCK.finditer(README.read_text())]
     for block, follower in zip(found, [*found[1:], Block("", "")], strict=True):
         if block.language != "text":
             yield attrs.evolve(block, output=follower.text if follower.language == "text" else None)
@@ -128,9 +123,7 @@ def test_the_shell_blocks_work_on_the_files_shown(workplace: Path) -> None:
 
 def test_the_two_setup_commands_are_those_that_ci_runs() -> None:
     """The commands that make an environment are too slow for a test: `.ci/run` runs the same two lines."""
-    commands = [
-        block.text.strip() for block in blocks() if block.language == "sh" and block.text.startswith(SETUP)
-    ]
+    commands = [block.text.strip() for block in blocks() if block.language == "sh" and block.text.startswith(SETUP)]
     lines = (CHECKOUT / ".ci" / "run").read_text().splitlines()
     assert commands == [line for line in lines if line.startswith(SETUP) and "$" not in line]
     assert len(commands) == 2

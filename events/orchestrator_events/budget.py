@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from functools import cached_property
+from math import isfinite
 from typing import Annotated, cast
 
 import attrs
@@ -23,15 +23,11 @@ class Budget:
     """
 
     attempts: Annotated[int | None, "Attempts, failed generations included."] = DEFAULT_ATTEMPTS
-    seconds: Annotated[
-        float | None, "Active time in seconds, all invocations; stored as whole microseconds."
-    ] = None
+    seconds: Annotated[float | None, "Active time in seconds, all invocations; stored as whole microseconds."] = None
     tokens: Annotated[int | None, "Tokens, input and output together."] = None
     input_tokens: Annotated[int | None, "Input tokens."] = None
     output_tokens: Annotated[int | None, "Output tokens."] = None
-    money_micro: Annotated[int | None, "Money in millionths of the currency that the generator reports."] = (
-        None
-    )
+    money_micro: Annotated[int | None, "Money in millionths of the currency that the generator reports."] = None
     repeats: Annotated[int | None, "Byte-identical candidates in a row, after the first."] = DEFAULT_REPEATS
 
     def __attrs_post_init__(self) -> None:
@@ -45,8 +41,7 @@ class Budget:
         del limits["repeats"]
         if seconds is None and all(limit is None for limit in limits.values()):
             raise ValueError(
-                "a budget needs at least one of attempts, seconds, tokens, input_tokens, output_tokens, "
-                "money_micro"
+                "a budget needs at least one of attempts, seconds, tokens, input_tokens, output_tokens, money_micro"
             )
 
     @cached_property
@@ -87,13 +82,9 @@ class Reservation:
     key: Annotated[str, "Idempotency key of the call it is for."]
     input_tokens: Annotated[int, "Input tokens held (estimated from the prompt)."] = 0
     output_tokens: Annotated[int | None, "Output tokens held; None where nothing limits them."] = None
-    money_micro: Annotated[int | None, "Millionths of the currency held; None where nothing limits them."] = (
-        None
-    )
+    money_micro: Annotated[int | None, "Millionths of the currency held; None where nothing limits them."] = None
     time_us: Annotated[int | None, "Time left to the call, microseconds; None without a time limit."] = None
-    open_ended: Annotated[
-        bool, "True where all that was left is held, since no max_tokens was configured."
-    ] = False
+    open_ended: Annotated[bool, "True where all that was left is held, since no max_tokens was configured."] = False
 
 
 def is_duration(seconds: object) -> bool:

@@ -29,8 +29,8 @@ from orchestrator_events.errors import EventError
 from orchestrator_events.event import Event, Fact, Gate
 from orchestrator_events.execution import SubscriberFailed
 from orchestrator_events.journal import Batch, Journal
-from orchestrator_events.patience import settled
 from orchestrator_events.ledger import Ledger
+from orchestrator_events.patience import settled
 from orchestrator_events.question import Guard, Question, Responder, guarded, last_word
 from orchestrator_events.record import Record
 from orchestrator_events.registry import event_class
@@ -173,9 +173,7 @@ class Bus:
             signal.connect(subscription, ANY if run_id is None else run_id, weak=False)
         return subscription
 
-    def answer(
-        self, gate: type[Gate], responder: Responder, *, priority: int = 0, name: str = ""
-    ) -> Subscription:
+    def answer(self, gate: type[Gate], responder: Responder, *, priority: int = 0, name: str = "") -> Subscription:
         """Have `responder(question)` decide at this gate; one that raises or is silent for 30 s denies.
 
         So does one that returns no decision, or changes a field that is not `modifiable`. Raises EventError

@@ -68,9 +68,7 @@ def decode(body: bytes, blobs: Mapping[str, str] | None = None) -> Record:
     except Exception as error:
         raise EventError(f"a stored record cannot be read: {type(error).__name__}: {error}") from error
     if encode(record) != body:
-        raise EventError(
-            f"a stored {event.name} is not as this release writes it: a field is missing or extra"
-        )
+        raise EventError(f"a stored {event.name} is not as this release writes it: a field is missing or extra")
     if blobs:
         for blob in blobs_of(event):
             blob.text = blobs.get(blob.digest)
@@ -103,7 +101,7 @@ def blob_fields(event_type: type[Event]) -> tuple[str, ...]:
 @cache
 def converter() -> Converter:
     """The one cattrs converter for records: fast, no coercion, no unknown fields."""
-    from cattrs import Converter  # noqa: PLC0415 -- loaded when the first record is read
+    from cattrs import Converter
 
     made = Converter(detailed_validation=False, forbid_extra_keys=True)
     for primitive, check in ((int, whole), (str, text), (bool, truth)):

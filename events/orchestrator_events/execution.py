@@ -34,9 +34,7 @@ class ExecutionStart(Fact):
     name: ClassVar[str] = "execution:start"
     invocation: Annotated[int, "Number of this invocation of the run, from 1."] = 1
     table_digest: Annotated[str, "Digest of the lifecycle table that decides every move of this run."]
-    prompt: Annotated[
-        Blob, "What the execution was asked: the merged spec as RFC 8785 JSON, or a user's prompt."
-    ]
+    prompt: Annotated[Blob, "What the execution was asked: the merged spec as RFC 8785 JSON, or a user's prompt."]
     identity: Annotated[
         str,
         "JSON object of what a resume may not change: generator, evaluator, strategy, language, parameters.",
@@ -96,9 +94,7 @@ class ExecutionEnd(Fact):
     """The invocation is over; its last record (contract 2)."""
 
     name: ClassVar[str] = "execution:end"
-    response: Annotated[
-        str, "Digest of the conforming candidate, or the final answer; empty without success."
-    ]
+    response: Annotated[str, "Digest of the conforming candidate, or the final answer; empty without success."]
     status: Annotated[str, "completed, cancelled or error."]
     reason: Annotated[str, "Why the invocation ended without a result; empty when it has one."] = ""
     active_us: Annotated[int, "Active time of the run so far, all invocations, microseconds."] = 0

@@ -67,9 +67,7 @@ class Ledger:
             limit_us = self.budget.limit_us
             time_us = None if limit_us is None else limit_us - elapsed_us
             if not self.budget.is_metered:
-                reservation = Reservation(
-                    key=key, input_tokens=reads, output_tokens=max_tokens, time_us=time_us
-                )
+                reservation = Reservation(key=key, input_tokens=reads, output_tokens=max_tokens, time_us=time_us)
                 self.holds[key] = reservation
                 return reservation
             held = self.hold_tokens(key, reads, max_tokens, time_us)
@@ -99,9 +97,7 @@ class Ledger:
                     return Refusal(limit, f"{spent} of {cap} used")
         return None
 
-    def hold_tokens(
-        self, key: str, reads: int, max_tokens: int | None, time_us: int | None
-    ) -> Reservation | Refusal:
+    def hold_tokens(self, key: str, reads: int, max_tokens: int | None, time_us: int | None) -> Reservation | Refusal:
         """The part of `reserve` for runs with token or money limits; the lock is held."""
         left = {name: cap - spent - self.held(name) for name, spent, cap in self.sums() if cap is not None}
         if left.get("input_tokens", reads) < reads:

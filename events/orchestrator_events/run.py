@@ -67,9 +67,7 @@ class GenerationStarted(Fact):
     name: ClassVar[str] = "generation:started"
     attempt: Annotated[int, "Number of the attempt, from 1."]
     parameters: Annotated[str, "JSON object of the parameters actually sent."]
-    reservation: Annotated[
-        Reservation, "Worst case held until the call is settled, with its idempotency key."
-    ]
+    reservation: Annotated[Reservation, "Worst case held until the call is settled, with its idempotency key."]
     prompt: Annotated[Blob | None, "The prompt as sent, where a gate changed it."] = None
     decisions: Annotated[tuple[DecisionTaken, ...], "What the gate's subscribers decided."] = ()
 
@@ -125,9 +123,7 @@ class AttemptPassed(Fact):
     attempt: Annotated[int, "Number of the attempt, from 1."]
     passed: Annotated[tuple[str, ...], "Ids of the cases that passed, in the order reported."]
     duration_us: Annotated[int, "Time the evaluation took, microseconds."]
-    is_pinned: Annotated[
-        bool, "True when the expected case ids were named beforehand, not taken from the report."
-    ]
+    is_pinned: Annotated[bool, "True when the expected case ids were named beforehand, not taken from the report."]
     isolation: Annotated[str, "Isolation level in force for the evaluation."] = "none"
 
 
@@ -138,14 +134,10 @@ class AttemptFailed(Fact):
     name: ClassVar[str] = "attempt:failed"
     attempt: Annotated[int, "Number of the attempt, from 1."]
     stage: Annotated[str, "generation or evaluation."]
-    failing: Annotated[
-        tuple[CaseResult, ...], "Every case that did not pass; empty after a failed generation."
-    ] = ()
+    failing: Annotated[tuple[CaseResult, ...], "Every case that did not pass; empty after a failed generation."] = ()
     passed: Annotated[tuple[str, ...], "Ids of the cases that passed, in the order reported."] = ()
     error: Annotated[str, "Why the generation failed; empty after an evaluation."] = ""
-    reused_from: Annotated[
-        int, "Attempt whose verdict is reused for the identical candidate; 0 when evaluated."
-    ] = 0
+    reused_from: Annotated[int, "Attempt whose verdict is reused for the identical candidate; 0 when evaluated."] = 0
     repeats: Annotated[int, "How many times in a row this same candidate came, after the first."] = 0
     duration_us: Annotated[int, "Time the generation or evaluation took, microseconds."] = 0
     key: Annotated[str, "Idempotency key of the failed call; empty after an evaluation."] = ""

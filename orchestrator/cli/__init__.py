@@ -17,6 +17,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         remedy = "install the command line with pip install 'orchestrator-fsm[cli]'"
         sys.stderr.write(f"orchestrator: {names} not found: {remedy}\n")
         return 2
-    from orchestrator.cli.application import run_application  # noqa: PLC0415 -- it imports typer
+    from orchestrator.cli.application import run_application
 
     return run_application(sys.argv[1:] if arguments is None else list(arguments))

@@ -1,5 +1,4 @@
 """The commands and their options; what they do is loaded when one is called, so that `--help` is quick."""
-# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
@@ -54,46 +53,26 @@ def run(
     ] = None,
     generator: Annotated[
         str | None,
-        typer.Option(
-            "--generator", metavar="COMMAND", help="Program and arguments, or an entry point's name."
-        ),
+        typer.Option("--generator", metavar="COMMAND", help="Program and arguments, or an entry point's name."),
     ] = None,
     evaluator: Annotated[
         str | None,
-        typer.Option(
-            "--evaluator", metavar="COMMAND", help="Program that runs the suite.  [default: pytest]"
-        ),
+        typer.Option("--evaluator", metavar="COMMAND", help="Program that runs the suite.  [default: pytest]"),
     ] = None,
-    suite: Annotated[
-        Path | None, typer.Option("--suite", metavar="DIRECTORY", help="The eval suite.")
-    ] = None,
+    suite: Annotated[Path | None, typer.Option("--suite", metavar="DIRECTORY", help="The eval suite.")] = None,
     candidate_file: Annotated[
         str | None,
-        typer.Option(
-            "--candidate-file", metavar="NAME", help="Name of the candidate's file beside the suite."
-        ),
+        typer.Option("--candidate-file", metavar="NAME", help="Name of the candidate's file beside the suite."),
     ] = None,
-    report: Annotated[
-        ReportForm | None, typer.Option("--report", help="What the suite's runner writes.")
-    ] = None,
+    report: Annotated[ReportForm | None, typer.Option("--report", help="What the suite's runner writes.")] = None,
     language: Annotated[
         str | None, typer.Option("--language", help="Language of the candidate.  [default: python]")
     ] = None,
-    attempts: Annotated[
-        str | None, typer.Option("--attempts", metavar="N", help="Attempts.  [default: 5]")
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option("--time", metavar="TIME", help="Active time: 90s, 10m, 1h30m.")
-    ] = None,
-    tokens: Annotated[
-        str | None, typer.Option("--tokens", metavar="N", help="Tokens read and written: 200k.")
-    ] = None,
-    input_tokens: Annotated[
-        str | None, typer.Option("--input-tokens", metavar="N", help="Tokens read.")
-    ] = None,
-    output_tokens: Annotated[
-        str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")
-    ] = None,
+    attempts: Annotated[str | None, typer.Option("--attempts", metavar="N", help="Attempts.  [default: 5]")] = None,
+    time: Annotated[str | None, typer.Option("--time", metavar="TIME", help="Active time: 90s, 10m, 1h30m.")] = None,
+    tokens: Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens read and written: 200k.")] = None,
+    input_tokens: Annotated[str | None, typer.Option("--input-tokens", metavar="N", help="Tokens read.")] = None,
+    output_tokens: Annotated[str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")] = None,
     money: Annotated[
         str | None,
         typer.Option("--money", metavar="AMOUNT", help="Money, in the generator's currency: 0.50."),
@@ -149,12 +128,8 @@ def show(
     attempt: Annotated[
         int | None, typer.Option("--attempt", metavar="N", help="One attempt, with every failing case.")
     ] = None,
-    prompt: Annotated[
-        bool, typer.Option("--prompt", help="The prompt, of the last attempt or of N.")
-    ] = False,
-    candidate: Annotated[
-        bool, typer.Option("--candidate", help="The candidate, the best one or that of N.")
-    ] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="The prompt, of the last attempt or of N.")] = False,
+    candidate: Annotated[bool, typer.Option("--candidate", help="The candidate, the best one or that of N.")] = False,
     runs: Runs = RUNS,
     color: Color = ColorChoice.AUTO,
     as_json: AsJson = False,

@@ -64,9 +64,7 @@ def passed_of(attempt: Attempt) -> str:
 
 def changes(run: Run, attempt: Attempt) -> str:
     """Which cases changed sides since the last attempt that was judged."""
-    earlier = [
-        each for each in run.attempts if each.number < attempt.number and each.outcome and passed_of(each)
-    ]
+    earlier = [each for each in run.attempts if each.number < attempt.number and each.outcome and passed_of(each)]
     if not earlier or not passed_of(attempt) or attempt.repeats:
         return ""
     before, now = set(earlier[-1].passed), set(attempt.passed)
@@ -88,9 +86,7 @@ def evaluation(attempt: Attempt) -> str:
     if attempt.generated is None or attempt.outcome is None:
         return ""
     return (
-        f"as #{reused_from(attempt)}"
-        if reused_from(attempt)
-        else f"evaluate {duration(attempt.outcome.duration_us)}"
+        f"as #{reused_from(attempt)}" if reused_from(attempt) else f"evaluate {duration(attempt.outcome.duration_us)}"
     )
 
 

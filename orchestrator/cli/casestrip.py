@@ -25,9 +25,7 @@ _STYLES: Final = {CaseStatus.PASSED: "green", CaseStatus.FAILED: "red", CaseStat
 
 def case_order(names: Iterable[str], attempts: Iterable[Attempt]) -> tuple[str, ...]:
     """The cases of a run: those the spec names in its order, then those that were only reported."""
-    reported = (
-        case for attempt in attempts for case in (*attempt.passed, *(each.id for each in attempt.failing))
-    )
+    reported = (case for attempt in attempts for case in (*attempt.passed, *(each.id for each in attempt.failing)))
     return tuple(dict.fromkeys((*names, *reported)))
 
 

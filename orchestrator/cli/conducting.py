@@ -93,7 +93,7 @@ class Conductor:
         """The run itself, with its progress on a screen."""
         orchestrator, screen = self.orchestrator, self.manner.screen()
         journal = orchestrator.journal
-        assert journal is not None  # noqa: S101 -- the place gave it
+        assert journal is not None
         mirror = blank_run(run_id, spec, orchestrator.budget, orchestrator.clock, journal)
 
         def told(number: signal.Signals) -> None:
@@ -108,7 +108,7 @@ class Conductor:
 
     def recorded(self, run_id: str) -> RunReport:
         """What the journal holds of a run that was cut off."""
-        assert self.orchestrator.journal is not None  # noqa: S101 -- the place gave it
+        assert self.orchestrator.journal is not None
         return report_of(run_blocking(load_run(self.orchestrator.journal, run_id)))
 
     def keep(self, report: RunReport, code: int, reason: str = "") -> str:

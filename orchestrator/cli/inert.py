@@ -18,9 +18,7 @@ def inert(text: str) -> str:
     if plain.isprintable():
         return plain
     return "".join(
-        character
-        for character in plain
-        if character in "\n\t" or unicodedata.category(character) not in _UNSEEN
+        character for character in plain if character in "\n\t" or unicodedata.category(character) not in _UNSEEN
     )
 
 

@@ -140,14 +140,10 @@ def standing(run: Run) -> Text:
             told = Text(f"exhausted ({run.exhausted.limit}) after {after}", "bold red")
             return joined(told, one_line(run.exhausted.detail, REASON))
         case _:
-            reasons = [
-                record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)
-            ]
+            reasons = [record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)]
             is_open = run.state not in (RunState.CANCELLED, RunState.FAILED)
             told = Text(f"{'left open, ' if is_open else ''}{run.state} after {after}", "bold")
-            return joined(
-                told, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off"
-            )
+            return joined(told, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off")
 
 
 def run_line(run: Run, width: int) -> Text:
@@ -205,7 +201,7 @@ def attempts_of(run: Run) -> Iterator[Attempt]:
 def start_of(run: Run) -> ExecutionStart:
     """The first record's event, which loading has checked."""
     event = run.records[0].event
-    assert isinstance(event, ExecutionStart)  # noqa: S101 -- load_run refuses anything else
+    assert isinstance(event, ExecutionStart)
     return event
 
 

@@ -43,7 +43,7 @@ def run_until_signalled(
 
     async def attended() -> Result:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 -- this is a coroutine of the task
+        assert task is not None
 
         def first(number: signal.Signals) -> None:
             caught.append(number)

@@ -131,9 +131,7 @@ class LiveScreen:
         order = case_order((case.name for case in run.spec.evals), run.attempts)
         for attempt in run.attempts[-SHOWN_ATTEMPTS:]:
             line = Text(f"  #{attempt.number:<3} ")
-            line.append(
-                case_strip(order, attempt, self.marks) if passed_of(attempt) else Text("no candidate", "red")
-            )
+            line.append(case_strip(order, attempt, self.marks) if passed_of(attempt) else Text("no candidate", "red"))
             line.append(f"  {passed_of(attempt)}")
             if attempt is run.closest:
                 line.append("  closest", "bold")

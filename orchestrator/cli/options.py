@@ -11,9 +11,7 @@ from orchestrator.cli.choices import ColorChoice, DisplayChoice
 
 __all__ = ["AsJson", "Color", "Display", "Runs", "Verbose"]
 
-Runs = Annotated[
-    Path, typer.Option("--runs", metavar="DIRECTORY", help="Where runs are kept, with their journal.")
-]
+Runs = Annotated[Path, typer.Option("--runs", metavar="DIRECTORY", help="Where runs are kept, with their journal.")]
 Display = Annotated[
     DisplayChoice,
     typer.Option("--display", help="Progress on standard error; auto is live on a terminal outside of CI."),

@@ -89,13 +89,9 @@ def lines_of(run: Run, record: Record, marks: Marks) -> Iterator[Text]:
         case AttemptFailed() | AttemptPassed():
             yield attempt_line(run, run.attempts[-1], marks)
         case BudgetOverrun() as event:
-            yield Text(
-                f"#{event.attempt:<2}  used more than was reserved: {', '.join(event.limits)}", "yellow"
-            )
+            yield Text(f"#{event.attempt:<2}  used more than was reserved: {', '.join(event.limits)}", "yellow")
         case GenerationAbandoned() as event:
-            yield Text(
-                f"#{event.attempt:<2}  call abandoned: {one_line(event.reason, REASON, marks.ellipsis)}"
-            )
+            yield Text(f"#{event.attempt:<2}  call abandoned: {one_line(event.reason, REASON, marks.ellipsis)}")
         case SubscriberFailed() as event:
             failed = f"subscriber {event.subscriber} failed at {event.event}: {event.error}"
             yield Text(one_line(failed, REASON, marks.ellipsis), "yellow")

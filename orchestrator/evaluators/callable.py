@@ -53,9 +53,7 @@ def as_evaluator(evaluator: EvaluatorLike) -> Evaluator:
     if hasattr(evaluator, "evaluate"):
         missing = missing_attributes(evaluator, ("name",))
         if missing:
-            raise TypeError(
-                f"{type(evaluator).__name__} has evaluate() but lacks {missing}: add what Evaluator asks"
-            )
+            raise TypeError(f"{type(evaluator).__name__} has evaluate() but lacks {missing}: add what Evaluator asks")
         if not inspect.iscoroutinefunction(evaluator.evaluate):
             raise TypeError(f"{type(evaluator).__name__}.evaluate must be written as `async def`")
         return cast(Evaluator, evaluator)
@@ -74,9 +72,7 @@ def _verdict(outcome: object) -> Verdict:
             wrong = [case for case, found in outcome.items() if not isinstance(found, bool | str)]
             if not wrong:
                 return Verdict.of(outcome)
-            raise EvaluationError(
-                f"the outcome of case {wrong[0]!r} must be True, False or a failure message"
-            )
+            raise EvaluationError(f"the outcome of case {wrong[0]!r} must be True, False or a failure message")
         case Iterable() if not isinstance(outcome, str | bytes | Mapping):
             results = tuple(outcome)
             if all(isinstance(result, CaseResult) for result in results):

@@ -146,9 +146,7 @@ class CommandEvaluator:
         except UnsafeFileError as error:
             raise EvaluationError(f"the report {self.report_file} {error}") from None
         except OSError as error:
-            raise EvaluationError(
-                f"the report {self.report_file} cannot be read: {error.strerror}"
-            ) from error
+            raise EvaluationError(f"the report {self.report_file} cannot be read: {error.strerror}") from error
         except EvaluationError:
             if suite_run.was_cut_off:
                 return suite_run.without_report()

@@ -59,17 +59,13 @@ def as_generator(generator: GeneratorLike) -> Generator:
     if hasattr(generator, "generate"):
         missing = missing_attributes(generator, ("name", "isolation", "max_prompt_characters"))
         if missing:
-            raise TypeError(
-                f"{type(generator).__name__} has generate() but lacks {missing}: add what Generator asks"
-            )
+            raise TypeError(f"{type(generator).__name__} has generate() but lacks {missing}: add what Generator asks")
         if not inspect.iscoroutinefunction(generator.generate):
             raise TypeError(f"{type(generator).__name__}.generate must be written as `async def`")
         return cast(Generator, generator)
     if callable(generator):
         return CallableGenerator(generator)
-    raise TypeError(
-        f"{type(generator).__name__} is no generator: pass a Generator or a callable that takes a Request"
-    )
+    raise TypeError(f"{type(generator).__name__} is no generator: pass a Generator or a callable that takes a Request")
 
 
 def _generation(answer: object) -> Generation:

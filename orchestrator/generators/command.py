@@ -54,9 +54,7 @@ class CommandGenerator:
     def __attrs_post_init__(self) -> None:
         for given, choices in ((self.input, ("text", "json")), (self.output, ("text", "json", "files"))):
             if given not in choices:
-                raise ValueError(
-                    f"{given!r} is no form of input or output: choose one of {', '.join(choices)}"
-                )
+                raise ValueError(f"{given!r} is no form of input or output: choose one of {', '.join(choices)}")
         self.name = self.name or name_of_command(self.command)
         self.isolation = self.launcher.isolation
 

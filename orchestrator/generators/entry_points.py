@@ -28,9 +28,7 @@ def load_generator(name: str) -> Generator:
         loaded = point.load()
         return as_generator(loaded() if isinstance(loaded, type) else loaded)
     except Exception as error:
-        raise GeneratorUnavailableError(
-            f"generator {name!r} ({point.value}) cannot be loaded: {error}"
-        ) from error
+        raise GeneratorUnavailableError(f"generator {name!r} ({point.value}) cannot be loaded: {error}") from error
 
 
 def _point(name: str) -> EntryPoint:
@@ -39,9 +37,7 @@ def _point(name: str) -> EntryPoint:
     points = entry_points(group=GROUP)
     found = {point.value: point for point in points if point.name == name}
     if len(found) > 1:
-        raise GeneratorUnavailableError(
-            f"generator {name!r} is offered more than once: {', '.join(sorted(found))}"
-        )
+        raise GeneratorUnavailableError(f"generator {name!r} is offered more than once: {', '.join(sorted(found))}")
     if found:
         return found.popitem()[1]
     names = sorted({point.name for point in points})

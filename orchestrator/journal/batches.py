@@ -138,9 +138,7 @@ class BatchTable:
         blobs, named = pack_blobs(encoded.blobs, stream.holders, first)
         self.refuse_oversize(batch.run_id, first, len(bodies) + len(blobs or b""))
         if stream.number is None:
-            stream.number = self.connection.execute(
-                "INSERT INTO run (id) VALUES (?)", (batch.run_id,)
-            ).lastrowid
+            stream.number = self.connection.execute("INSERT INTO run (id) VALUES (?)", (batch.run_id,)).lastrowid
         row = (stream.number, first, len(batch.records), batch.epoch, bytes.fromhex(digest), bodies, blobs)
         try:
             self.connection.execute(INSERT, row)

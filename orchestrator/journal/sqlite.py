@@ -31,9 +31,7 @@ class SqliteJournal:
     no more appends before the journal is opened again. Close it, or use it in a `with` block.
     """
 
-    def __init__(
-        self, path: str | PathLike[str], *, read_only: bool = False, lock_wait_s: float = LOCK_WAIT_S
-    ) -> None:
+    def __init__(self, path: str | PathLike[str], *, read_only: bool = False, lock_wait_s: float = LOCK_WAIT_S) -> None:
         """Open the file, created when it is missing and not `read_only`; raises JournalError when that fails.
 
         `lock_wait_s` is how long to wait, in seconds, for another process that writes.

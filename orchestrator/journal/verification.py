@@ -44,9 +44,7 @@ class BatchReader:
         for body in bodies:
             digests.append(chain_digest(digests[-1], body))
         if digests[-1] != stored.digest.hex():
-            raise self.damaged(
-                f"the hash chain breaks in records {stored.first} to {stored.first + stored.count - 1}"
-            )
+            raise self.damaged(f"the hash chain breaks in records {stored.first} to {stored.first + stored.count - 1}")
         texts = self.texts(stored)
         entries = [
             Entry(self.record(body, self.sequence + index, texts), body, digests[index], digests[index + 1])
@@ -84,9 +82,7 @@ class BatchReader:
 
     def frames(self, stored: StoredBatch) -> list[BlobFrame]:
         """The blobs a batch names, those of earlier batches fetched from there."""
-        return [
-            frame if frame.holder == stored.first else self.held(frame) for frame in self.unpacked(stored)
-        ]
+        return [frame if frame.holder == stored.first else self.held(frame) for frame in self.unpacked(stored)]
 
     def held(self, frame: BlobFrame) -> BlobFrame:
         """A blob from the earlier batch that holds it."""

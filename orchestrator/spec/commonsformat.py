@@ -133,9 +133,7 @@ def _mismatches(manifest: Manifest, suite: EvalSuite) -> Iterator[Fault]:
         yield Fault(f"{EVALS}: $.target", f"targets another module than this one, {manifest.name!r}")
     for table in ("cases", "adversarial", "generator_adversary"):
         if getattr(suite, table) and table not in manifest.tables:
-            yield Fault(
-                f"{EVALS}: $.{table}", "the manifest's contributes_only leaves no room for these cases"
-            )
+            yield Fault(f"{EVALS}: $.{table}", "the manifest's contributes_only leaves no room for these cases")
 
 
 def _unmerged(manifest: Manifest) -> Fault:
@@ -144,9 +142,7 @@ def _unmerged(manifest: Manifest) -> Fault:
         parent = manifest.extends
         names.append(parent.spec if isinstance(parent, Dependency) else parent)
     key = "depends_on" if manifest.depends_on else "extends"
-    message = (
-        f"not merged with {', '.join(names)}: run the resolver and pass the merged spec, or a closed module"
-    )
+    message = f"not merged with {', '.join(names)}: run the resolver and pass the merged spec, or a closed module"
     return Fault(f"{MANIFEST}: $.{key}", message)
 
 

@@ -40,9 +40,7 @@ def _form(pattern: str, description: str) -> Callable[[Any, Any, str], None]:
     return check
 
 
-_identifier = _form(
-    "[a-z0-9]+(-+[a-z0-9]+)*", "lower-case letters, digits and hyphens with no hyphen at either end"
-)
+_identifier = _form("[a-z0-9]+(-+[a-z0-9]+)*", "lower-case letters, digits and hyphens with no hyphen at either end")
 _format_version = _form(r"0\.[12](\.[0-9]+)?", "a format version that is known here, 0.1 or 0.2")
 _release = _form(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}", "MAJOR.MINOR.PATCH without a suffix")
 _release_range = _form(
@@ -135,9 +133,7 @@ class Manifest:
     depends_on: tuple[Dependency, ...] = ()
     extends: str | Dependency = ""
     contributes_only: (
-        bool
-        | Literal["adversarial", "generator_adversary"]
-        | tuple[Literal["adversarial", "generator_adversary"], ...]
+        bool | Literal["adversarial", "generator_adversary"] | tuple[Literal["adversarial", "generator_adversary"], ...]
     ) = False
 
     @authors.validator

@@ -71,9 +71,7 @@ def read_spec(data: JSON, source: str) -> MergedSpec:
         )
     except SpecError as error:
         places = (
-            place_map(
-                "$.constraints", constraints, ("id", "text") if isinstance(entry.constraints, dict) else ()
-            )
+            place_map("$.constraints", constraints, ("id", "text") if isinstance(entry.constraints, dict) else ())
             | place_map("$.examples", examples, ("name", "text") if isinstance(entry.examples, dict) else ())
             | place_map("$.evals", cases)
         )
@@ -84,12 +82,8 @@ def _require_manifest(directory: Path) -> None:
     if (directory / MANIFEST).exists():
         return
     inner = sorted(manifest.parent.name for manifest in directory.glob(f"*/{MANIFEST}"))[:3]
-    remedy = (
-        f"pass one of its modules: {', '.join(inner)}" if inner else "pass a module or a merged-spec file"
-    )
-    raise SpecError(
-        str(directory), (Fault("", f"is a directory without {MANIFEST}, so not a module: {remedy}"),)
-    )
+    remedy = f"pass one of its modules: {', '.join(inner)}" if inner else "pass a module or a merged-spec file"
+    raise SpecError(str(directory), (Fault("", f"is a directory without {MANIFEST}, so not a module: {remedy}"),))
 
 
 def _require_whole_spec(file: Path) -> None:

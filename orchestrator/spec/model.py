@@ -107,7 +107,7 @@ class MergedSpec:
     @cached_property
     def canonical(self) -> str:
         """The whole spec as RFC 8785 JSON: every section and every eval case, parts left empty absent."""
-        from rfc8785 import dumps  # noqa: PLC0415 -- loaded by the first digest
+        from rfc8785 import dumps
 
         return dumps(dump_spec(self)).decode()
 

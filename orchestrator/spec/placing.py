@@ -49,9 +49,7 @@ def named_parts(
 
 def cases_of_list(entries: Sequence[KindedCaseEntry], path: str) -> tuple[Placed[EvalCase], ...]:
     """Eval cases from entries that each name their kind."""
-    return tuple(
-        Placed(step(path, index), eval_case(entry, entry.kind)) for index, entry in enumerate(entries)
-    )
+    return tuple(Placed(step(path, index), eval_case(entry, entry.kind)) for index, entry in enumerate(entries))
 
 
 def cases_of_tables(tables: EvalTables | EvalSuite, path: str) -> tuple[Placed[EvalCase], ...]:

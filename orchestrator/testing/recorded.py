@@ -88,6 +88,4 @@ def usage_of(charge: Charge) -> Usage | None:
     """The usage behind a charge; None where a figure was an estimate, so that it is estimated again."""
     if charge.estimated:
         return None
-    return Usage(
-        input_tokens=charge.input_tokens, output_tokens=charge.output_tokens, money_micro=charge.money_micro
-    )
+    return Usage(input_tokens=charge.input_tokens, output_tokens=charge.output_tokens, money_micro=charge.money_micro)

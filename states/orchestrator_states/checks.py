@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ def unknown_fields(row: Row) -> Iterator[str]:
         yield str(error)
         return
     for name in row.where:
-        if name not in {field.name for field in event.__attrs_attrs__}:  # type: ignore[attr-defined]  # every event is an attrs class
+        if name not in {field.name for field in event.__attrs_attrs__}:
             yield f"row {row.event} asks for the field {name!r}, which the event does not have"
 
 
@@ -89,14 +89,14 @@ def dead_ends(table: Lifecycle) -> Iterator[str]:
             yield f"{state} leads to no resting state"
 
 
-def closure(starts: Iterable[str], steps: list[tuple[str, str]] | list[tuple[object, object]]) -> set[str]:
+def closure(starts: Iterable[str], steps: Sequence[tuple[str, str]]) -> set[str]:
     """Every state that can be reached from `starts`."""
     found = set(starts)
     frontier = list(found)
     while frontier:
         here = frontier.pop()
         for source, target in steps:
-            if source == here and str(target) not in found:
-                found.add(str(target))
-                frontier.append(str(target))
+            if source == here and target not in found:
+                found.add(target)
+                frontier.append(target)
     return found

@@ -51,9 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.writelines(f"wrote {path}\n" for path in write_all(chosen.folder))
         return 0
     outdated = stale(chosen.folder)
-    sys.stderr.writelines(
-        f"{path} is stale: run python -m orchestrator_states.diagrams\n" for path in outdated
-    )
+    sys.stderr.writelines(f"{path} is stale: run python -m orchestrator_states.diagrams\n" for path in outdated)
     return 1 if outdated else 0
 
 

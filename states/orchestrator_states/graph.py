@@ -160,9 +160,7 @@ def drawn(rows: tuple[Row, ...], groups: tuple[Group, ...]) -> Iterator[tuple[st
             )
 
 
-def spans(
-    states: Sequence[StateName], groups: tuple[Group, ...]
-) -> Iterator[tuple[str, tuple[StateName, ...]]]:
+def spans(states: Sequence[StateName], groups: tuple[Group, ...]) -> Iterator[tuple[str, tuple[StateName, ...]]]:
     """The groups that lie wholly within `states`, then the states left over, with what each stands for."""
     whole = [group for group in groups if set(group.states) <= set(states)]
     yield from ((group.name, group.states) for group in whole)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import NewType
 
 import attrs
-from orchestrator_events.event import Event
 
+from orchestrator_events.event import Event
 from orchestrator_states.checks import check_table
 
 __all__ = ["Lifecycle", "Note", "Row", "StateName", "note", "on"]
@@ -51,6 +51,27 @@ def note(event: type[Event], states: str | Iterable[str]) -> Note:
     return Note(event.name, names(states))
 
 
+def names(states: str | Iterable[str]) -> tuple[StateName, ...]:
+    """One state or several, as plain names."""
+    listed = [states] if isinstance(states, str) else states
+    return tuple(StateName(str(state)) for state in listed)
+
+
+def name_of(state: str) -> StateName:
+    """One state as a plain name."""
+    return StateName(str(state))
+
+
+def rows_of(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows, in order."""
+    return tuple(rows)
+
+
+def notes_of(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes, in order."""
+    return tuple(notes)
+
+
 @attrs.frozen(kw_only=True)
 class Lifecycle:
     """A state machine as data: (state, event) alone decides, and the table says all there is.
@@ -60,9 +81,9 @@ class Lifecycle:
     """
 
     name: str
-    states: tuple[StateName, ...] = attrs.field(converter=lambda states: names(states))
-    initial: StateName = attrs.field(converter=lambda state: StateName(str(state)))
-    resting: tuple[StateName, ...] = attrs.field(converter=lambda states: names(states))
+    states: tuple[StateName, ...] = attrs.field(converter=names)
+    initial: StateName = attrs.field(converter=name_of)
+    resting: tuple[StateName, ...] = attrs.field(converter=names)
     rows: tuple[Row, ...] = attrs.field(converter=tuple[Row, ...])
     notes: tuple[Note, ...] = attrs.field(converter=tuple[Note, ...], default=())
 
@@ -83,7 +104,12 @@ class Lifecycle:
             "states": list(self.states),
             "resting": list(self.resting),
             "rows": [
-                {"event": row.event, "sources": list(row.sources), "target": row.target, "where": dict(row.where)}
+                {
+                    "event": row.event,
+                    "sources": list(row.sources),
+                    "target": row.target,
+                    "where": dict(row.where),
+                }
                 for row in self.rows
             ],
             "notes": [{"event": each.event, "states": list(each.states)} for each in self.notes],
@@ -92,6 +118,8 @@ class Lifecycle:
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Lifecycle:
         """The lifecycle that `as_json` wrote; raises LifecycleError for a malformed table."""
+        from orchestrator_states.reading import read_table
+
         return read_table(data)
 
     def allowed(self, state: str) -> tuple[str, ...]:
@@ -99,34 +127,3 @@ class Lifecycle:
         moving = {row.event for row in self.rows if state in row.sources}
         noting = {each.event for each in self.notes if state in each.states}
         return tuple(sorted(moving | noting))
-
-
-def names(states: str | Iterable[str]) -> tuple[StateName, ...]:
-    """One state or several, as plain names."""
-    listed = [states] if isinstance(states, str) else states
-    return tuple(StateName(str(state)) for state in listed)
-
-
-def read_table(data: Mapping[str, object]) -> Lifecycle:
-    """Check the shape of a table's JSON and build it."""
-    from orchestrator_states.checks import LifecycleError
-
-    def listed(value: object) -> Sequence[Mapping[str, object]]:
-        if not isinstance(value, list):
-            raise TypeError(f"expected a list, not {value!r:.60}")
-        return value
-
-    try:
-        return Lifecycle(
-            name=str(data["name"]),
-            states=data["states"],
-            initial=StateName(str(data["initial"])),
-            resting=data["resting"],
-            rows=[
-                Row(str(row["event"]), names(row["sources"]), StateName(str(row["target"])), row["where"])  # type: ignore[arg-type]  # checked by use
-                for row in listed(data["rows"])
-            ],
-            notes=[Note(str(each["event"]), names(each["states"])) for each in listed(data["notes"])],  # type: ignore[arg-type]  # checked by use
-        )
-    except (KeyError, TypeError) as error:
-        raise LifecycleError(str(data.get("name", "?")), (f"malformed table: {error}",)) from error

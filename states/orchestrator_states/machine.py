@@ -9,14 +9,13 @@ from the table is what runs. A dispatch table of our own beside it was rejected:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Protocol
 
-from orchestrator_events.errors import StateError
-from orchestrator_events.event import Event
 from transitions.core import Event as TransitionsEvent
 from transitions.core import Machine, Transition
 
+from orchestrator_events.errors import StateError
+from orchestrator_events.event import Event
 from orchestrator_states.lifecycle import Lifecycle
 
 __all__ = ["IllegalTransitionError", "Model", "machine_of"]

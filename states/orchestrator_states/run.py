@@ -31,7 +31,6 @@ from orchestrator_events.run import (
     PromptReady,
     PromptRefined,
 )
-
 from orchestrator_states.lifecycle import Lifecycle, note, on
 
 __all__ = ["RUN", "RunState"]

@@ -19,9 +19,20 @@ import structlog
 from common import failing, main, make_candidate, make_prompt  # type: ignore[import-not-found]  # the peers' folder
 
 import orchestrator
-from orchestrator import Budget, Bus, CaseResult, CaseStatus, MergedSpec, Orchestrator, PromptTemplate, Request, Submission, Verdict
-from orchestrator_events.subscribers.log import log_attempts, log_records
+from orchestrator import (
+    Budget,
+    Bus,
+    CaseResult,
+    CaseStatus,
+    MergedSpec,
+    Orchestrator,
+    PromptTemplate,
+    Request,
+    Submission,
+    Verdict,
+)
 from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator_events.subscribers.log import log_attempts, log_records
 
 structlog.configure(
     processors=[structlog.processors.JSONRenderer(serializer=json.dumps)],
@@ -34,7 +45,9 @@ TEMPLATE = PromptTemplate(candidate_limit=200)
 """The peers' prompt is 2 kB; ours is the spec, the five failing cases and the head and tail of the candidate."""
 
 
-def engine(k: int, log: Callable[[Bus], object] | None, *, sync: bool = False, sleep: float = 0.0, **options: Any) -> Orchestrator:
+def engine(
+    k: int, log: Callable[[Bus], object] | None, *, sync: bool = False, sleep: float = 0.0, **options: Any
+) -> Orchestrator:
     """An orchestrator on the workload: K - 1 failures, then a pass."""
 
     async def generate(request: Request) -> str:
@@ -43,16 +56,13 @@ def engine(k: int, log: Callable[[Bus], object] | None, *, sync: bool = False, s
         return make_candidate(0, request.attempt)  # type: ignore[no-any-return]
 
     async def evaluate(submission: Submission) -> Verdict:
-        fails = failing(submission.attempt, k)
-        if not fails:
-            return Verdict((CaseResult("all", CaseStatus.PASSED),))
-        return Verdict(tuple(CaseResult(text[:8], CaseStatus.FAILED, text[9:]) for text in fails))
+        return verdict_of(submission.attempt, k)
 
     def generate_sync(request: Request) -> str:
         return make_candidate(0, request.attempt)  # type: ignore[no-any-return]
 
     def evaluate_sync(submission: Submission) -> Verdict:
-        return asyncio.run(evaluate(submission)) if False else verdict_of(submission.attempt, k)
+        return verdict_of(submission.attempt, k)
 
     made = Orchestrator(
         generator=generate_sync if sync else generate,

@@ -92,12 +92,7 @@ def test_target_language() -> None:
     assert isinstance(made.generator, ScriptedGenerator)
     opening = result.records[0].event
     assert isinstance(opening, ExecutionStart)
-    assert (
-        json.loads(opening.identity)["language"]
-        == result.language
-        == result.as_json()["language"]
-        == "go1.22"
-    )
+    assert json.loads(opening.identity)["language"] == result.language == result.as_json()["language"] == "go1.22"
     assert [request.language for request in made.generator.requests] == ["go1.22", "go1.22"]
     assert all("in go1.22 " in prompt for prompt in made.generator.prompts)
 
@@ -143,9 +138,7 @@ def test_eval_runner_configuration() -> None:
     made = engine([numbered], [{"a": True}, PASSES], language="rust")
     result = made.run(SPEC)
     assert isinstance(made.evaluator, ScriptedEvaluator)
-    assert [
-        (each.attempt, each.candidate.text, each.spec, each.language) for each in made.evaluator.submissions
-    ] == [
+    assert [(each.attempt, each.candidate.text, each.spec, each.language) for each in made.evaluator.submissions] == [
         (1, "candidate 1", SPEC, "rust"),
         (2, "candidate 2", SPEC, "rust"),
     ]
@@ -201,9 +194,7 @@ def test_verified_candidate_with_its_history() -> None:
 
 def test_exhausted_with_closest_candidate_and_its_failures() -> None:
     """'A budget-exhausted result …, including the closest candidate and the cases it failed'."""
-    made = engine(
-        [numbered], [{"a": True}, {"a": True, "b": True, "c": "no"}, {"b": True}], budget=Budget(attempts=3)
-    )
+    made = engine([numbered], [{"a": True}, {"a": True, "b": True, "c": "no"}, {"b": True}], budget=Budget(attempts=3))
     result = made.run(SPEC)
     assert isinstance(result, Exhausted)
     assert result.closest is not None
@@ -371,9 +362,7 @@ def test_separation_from_verification() -> None:
     """
     shown = engine([numbered], [PASSES]).run(SPEC).as_json()
     assert shown["kind"] == "workflow result; not a verification for deployment"
-    assert [
-        name for name in names_in(shown) if "tier" in name or "deploy" in name or "verified" in name
-    ] == []
+    assert [name for name in names_in(shown) if "tier" in name or "deploy" in name or "verified" in name] == []
 
 
 def names_in(value: object) -> list[str]:
@@ -484,9 +473,7 @@ def test_failure_feedback_prompting() -> None:
     """'Failure-feedback prompting: include the specific failing eval cases in the next prompt's context'."""
     made = engine([numbered], [{"a": True, "b": "alpha", "c": "beta"}, {"a": "gamma", "b": True, "c": True}])
     made.run(SPEC)
-    told = [
-        [word for word in ("alpha", "beta", "gamma") if word in prompt] for prompt in prompts_of(made)[:3]
-    ]
+    told = [[word for word in ("alpha", "beta", "gamma") if word in prompt] for prompt in prompts_of(made)[:3]]
     assert told == [[], ["alpha", "beta"], ["gamma"]]
 
 
@@ -510,9 +497,7 @@ def test_parameter_variation() -> None:
 
 def test_hand_written_seed_mixing() -> None:
     """'Hand-written seed mixing: include consumer-supplied code as seeds the generator builds around'."""
-    made = engine(
-        [numbered], [{"a": True}], strategy=SeedMixing(["deque", "list"]), budget=Budget(attempts=3)
-    )
+    made = engine([numbered], [{"a": True}], strategy=SeedMixing(["deque", "list"]), budget=Budget(attempts=3))
     result = made.run(SPEC)
     shown = [[seed.label for seed in SEEDS if seed.text in prompt] for prompt in prompts_of(made)]
     assert (shown, [each.seed for each in result.history]) == (

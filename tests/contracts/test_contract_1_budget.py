@@ -33,9 +33,7 @@ FAILS = ScriptedEvaluator([{"case": "no"}], "repeat")
 
 def metered(**usage: int) -> Callable[[Request], Generation]:
     """A new candidate at every attempt, with the same reported use."""
-    return lambda request: Generation(
-        candidate=Candidate(f"candidate {request.attempt}"), usage=Usage(**usage)
-    )
+    return lambda request: Generation(candidate=Candidate(f"candidate {request.attempt}"), usage=Usage(**usage))
 
 
 def exhausted(answers: list[Any], budget: Budget, **options: Any) -> Exhausted:
@@ -79,9 +77,7 @@ def test_total_time() -> None:
         return f"candidate {request.attempt}"
 
     generator = ScriptedGenerator([slow], "repeat")
-    made = Orchestrator(
-        generator=generator, evaluator=FAILS, budget=Budget(attempts=None, seconds=25), clock=clock
-    )
+    made = Orchestrator(generator=generator, evaluator=FAILS, budget=Budget(attempts=None, seconds=25), clock=clock)
     result = made.run(SPEC)
     assert isinstance(result, Exhausted)
     assert (result.limit, [request.seconds for request in generator.requests]) == (
@@ -308,9 +304,7 @@ def test_spec_that_does_not_fit_is_refused_before_anything_is_spent() -> None:
     generator = ScriptedGenerator(["x"], max_prompt_characters=100)
     made = Orchestrator(generator=generator, evaluator=FAILS)
     made.bus.subscribe(seen)
-    with pytest.raises(
-        SpecTooLargeError, match=r"needs \d+ characters of prompt, scripted takes 100: shorten"
-    ):
+    with pytest.raises(SpecTooLargeError, match=r"needs \d+ characters of prompt, scripted takes 100: shorten"):
         made.run(MergedSpec(intent="x" * 101))
     assert (generator.requests, seen.records) == ([], [])
 

@@ -69,9 +69,7 @@ def emptying() -> Bus:
 def engine(answers: list[Any], verdicts: list[Any], **options: Any) -> Orchestrator:
     """An orchestrator on scripts."""
     options.setdefault("budget", Budget(attempts=2))
-    return Orchestrator(
-        generator=ScriptedGenerator(answers), evaluator=ScriptedEvaluator(verdicts), **options
-    )
+    return Orchestrator(generator=ScriptedGenerator(answers), evaluator=ScriptedEvaluator(verdicts), **options)
 
 
 def stopped(state: str) -> list[Record]:

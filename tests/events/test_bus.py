@@ -8,7 +8,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 
-import attrs
 import pytest
 import structlog
 from structlog.testing import capture_logs
@@ -76,9 +75,7 @@ def test_observers_are_called_by_priority_then_in_order_of_subscription(
     assert called == ["early", "one", "all", "plain", "two", "late"]
 
 
-def test_every_observer_sees_a_record_before_any_sees_the_next(
-    bus: Bus, journal: Journal, record: MakeRecord
-) -> None:
+def test_every_observer_sees_a_record_before_any_sees_the_next(bus: Bus, journal: Journal, record: MakeRecord) -> None:
     """A batch is delivered record by record."""
     seen: list[tuple[str, int]] = []
     bus.subscribe(lambda record: seen.append(("a", record.sequence)))
@@ -137,9 +134,7 @@ def test_sending_on_a_signal_reaches_our_subscriptions(bus: Bus, record: MakeRec
 
 
 @pytest.mark.usefixtures("silent")
-def test_a_raising_observer_is_reported_and_stops_nobody(
-    bus: Bus, journal: Journal, record: MakeRecord
-) -> None:
+def test_a_raising_observer_is_reported_and_stops_nobody(bus: Bus, journal: Journal, record: MakeRecord) -> None:
     """The others are served, the batch goes on, and the failures come back as events to note."""
 
     def broken(record: Record) -> None:
@@ -156,9 +151,7 @@ def test_a_raising_observer_is_reported_and_stops_nobody(
     ]
 
 
-def test_a_failure_is_logged_where_the_host_configured_it(
-    bus: Bus, journal: Journal, record: MakeRecord
-) -> None:
+def test_a_failure_is_logged_where_the_host_configured_it(bus: Bus, journal: Journal, record: MakeRecord) -> None:
     """With structlog configured, the line is an event with the subscriber, the record and the error."""
 
     def broken(_record: Record) -> None:
@@ -253,9 +246,7 @@ def test_an_async_observer_that_outlasts_its_limit_is_left_behind(
         await asyncio.sleep(0)
         return failures
 
-    expected = SubscriberFailed(
-        subscriber="slow", event="budget:exhausted", error="TimeoutError: no end within 0.01 s"
-    )
+    expected = SubscriberFailed(subscriber="slow", event="budget:exhausted", error="TimeoutError: no end within 0.01 s")
     assert asyncio.run(scenario()) == [expected]
 
 
@@ -314,9 +305,7 @@ def test_the_recorder_stores_before_anyone_sees(bus: Bus, journal: Journal, reco
     assert (order, asyncio.run(journal.run_ids())) == (["stored", "seen", "seen"], ("r1",))
 
 
-def test_a_recorder_that_cannot_store_stops_the_delivery(
-    bus: Bus, journal: Journal, record: MakeRecord
-) -> None:
+def test_a_recorder_that_cannot_store_stops_the_delivery(bus: Bus, journal: Journal, record: MakeRecord) -> None:
     """Nothing unrecorded is shown, and the failure reaches the run."""
 
     async def full(_batch: Batch, _journal: Journal) -> None:

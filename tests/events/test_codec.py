@@ -72,9 +72,7 @@ def test_the_bytes_are_compact_sorted_utf8_json(record: MakeRecord) -> None:
 def test_a_blob_is_stored_by_size_and_digest(record: MakeRecord) -> None:
     """The text is not in the record; the journal keeps it beside."""
     blob = Blob("x" * 500)
-    event = CandidateGenerated(
-        attempt=1, key="k", candidate=blob, form="text", charge=Charge(), duration_us=1
-    )
+    event = CandidateGenerated(attempt=1, key="k", candidate=blob, form="text", charge=Charge(), duration_us=1)
     stored = json.loads(encode(record(event)))["event"]["candidate"]
     assert (stored, blobs_of(event)) == ({"bytes": 500, "sha256": blob.digest}, (blob,))
 

@@ -39,9 +39,7 @@ def test_every_answer_is_in_the_ruling_whatever_the_order() -> None:
     ]
     for order in permutations(answers):
         ruling = fold(order)
-        expected = Ruling(
-            Deny("no"), (AskUser("sure?"),), (Inject("be brief"),), {"max_tokens": 5}, ruling.taken
-        )
+        expected = Ruling(Deny("no"), (AskUser("sure?"),), (Inject("be brief"),), {"max_tokens": 5}, ruling.taken)
         assert ruling == expected
         assert [taken.subscriber for taken in ruling.taken] == [name for name, _ in order]
 

@@ -221,6 +221,4 @@ def test_a_negative_max_tokens_is_denied(question: Ask, clock: Clock) -> None:
     bus = Bus(guard=guard_budget)
     bus.answer(GenerationRequested, lambda _: Modify({"max_tokens": -1000}))
     ruling = ask(bus, question(account=Ledger(Budget(tokens=100), clock)))
-    assert ruling.deny == Deny(
-        "the budget guard failed: ValueError: max_tokens must be at least 1 or None, not -1000"
-    )
+    assert ruling.deny == Deny("the budget guard failed: ValueError: max_tokens must be at least 1 or None, not -1000")

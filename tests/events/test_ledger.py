@@ -166,9 +166,7 @@ def test_max_tokens_below_one_is_refused(clock: Clock) -> None:
         (None, AS_RESERVED),
     ],
 )
-def test_missing_use_is_charged_as_reserved_and_marked(
-    usage: Usage | None, charge: Charge, clock: Clock
-) -> None:
+def test_missing_use_is_charged_as_reserved_and_marked(usage: Usage | None, charge: Charge, clock: Clock) -> None:
     """A reported figure counts; a missing, zero, negative or false one settles at the reservation."""
     ledger = Ledger(no_limit_but(tokens=1000), clock)
     ledger.reserve("k1", 1, "x" * 400, 300)

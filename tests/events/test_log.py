@@ -47,9 +47,7 @@ def _unconfigured() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def lines_of(
-    subscribe: Callable[[Bus], object], journal: Journal, records: list[Record]
-) -> list[dict[str, object]]:
+def lines_of(subscribe: Callable[[Bus], object], journal: Journal, records: list[Record]) -> list[dict[str, object]]:
     """What is logged of these records."""
     with capture_logs() as lines:
         bus = Bus()

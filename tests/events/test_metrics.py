@@ -81,9 +81,7 @@ OF_RUN = Summary(
 )
 
 
-def feed(
-    metrics: Metrics, record: MakeRecord, events: tuple[tuple[int, Event], ...], run_id: str = "r1"
-) -> None:
+def feed(metrics: Metrics, record: MakeRecord, events: tuple[tuple[int, Event], ...], run_id: str = "r1") -> None:
     """Give the subscriber the records of a run."""
     for sequence, (at, event) in enumerate(events, 1):
         metrics(record(event, run_id, sequence, at))
@@ -91,9 +89,7 @@ def feed(
 
 def zeros(scope: str, attempt: int = 0) -> Summary:
     """A summary of nothing."""
-    return Summary(
-        scope=scope, attempt=attempt, events={}, counts={}, timings={}, reported=NOTHING, estimated=NOTHING
-    )
+    return Summary(scope=scope, attempt=attempt, events={}, counts={}, timings={}, reported=NOTHING, estimated=NOTHING)
 
 
 def test_a_run_is_summed_by_category_event_and_charge(record: MakeRecord) -> None:

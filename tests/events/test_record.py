@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
 
-import attrs
 import pytest
 
 from orchestrator_events import BudgetExhausted, Record
@@ -34,9 +33,7 @@ def test_the_digest_is_that_of_domain_previous_length_and_body() -> None:
     assert chain_digest(GENESIS, b"body") == sha256(data).hexdigest()
 
 
-@pytest.mark.parametrize(
-    "bodies", [(b"A", b"b", b"c"), (b"a", b"B", b"c"), (b"ab", b"", b"c"), (b"b", b"a", b"c")]
-)
+@pytest.mark.parametrize("bodies", [(b"A", b"b", b"c"), (b"a", b"B", b"c"), (b"ab", b"", b"c"), (b"b", b"a", b"c")])
 def test_any_change_of_an_earlier_body_changes_the_head(bodies: tuple[bytes, ...]) -> None:
     """Changed, moved and swapped bytes all show at the end of the chain."""
 

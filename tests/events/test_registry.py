@@ -20,9 +20,7 @@ def declared_events() -> list[type[Event]]:
     for module_info in pkgutil.walk_packages(orchestrator_events.__path__, "orchestrator_events."):
         module = import_module(module_info.name)
         for value in vars(module).values():
-            is_event = (
-                isinstance(value, type) and issubclass(value, Event) and value not in {Event, Fact, Gate}
-            )
+            is_event = isinstance(value, type) and issubclass(value, Event) and value not in {Event, Fact, Gate}
             if is_event and value.__module__ == module.__name__:
                 found.append(value)
     return found
@@ -56,9 +54,7 @@ def test_every_event_loads_and_is_well_formed(name: str) -> None:
 def test_what_a_gate_lets_change_are_fields_of_it() -> None:
     """A modifiable field that does not exist could never be changed."""
     gates = [event for event in declared_events() if issubclass(event, Gate)]
-    unknown = [
-        (gate.name, name) for gate in gates for name in gate.modifiable if name not in attrs.fields_dict(gate)
-    ]
+    unknown = [(gate.name, name) for gate in gates for name in gate.modifiable if name not in attrs.fields_dict(gate)]
     assert unknown == []
 
 

@@ -84,13 +84,8 @@ def test_all_values_that_are_not_json_are_named_at_once() -> None:
 
 def test_depth_limit_is_exact() -> None:
     """64 levels are accepted in every format, 65 in none."""
-    assert parse_document("[" * 64 + "]" * 64, ".json", "file") == parse_document(
-        "[" * 64 + "]" * 64, ".yaml", "file"
-    )
-    assert (
-        _faults_of("[" * 65 + "]" * 65, ".json")[0].message
-        == _faults_of("[" * 65 + "]" * 65, ".yaml")[0].message
-    )
+    assert parse_document("[" * 64 + "]" * 64, ".json", "file") == parse_document("[" * 64 + "]" * 64, ".yaml", "file")
+    assert _faults_of("[" * 65 + "]" * 65, ".json")[0].message == _faults_of("[" * 65 + "]" * 65, ".yaml")[0].message
 
 
 @pytest.mark.parametrize(

@@ -114,9 +114,7 @@ def test_generator_whose_error_cannot_be_shown() -> None:
     assert (result.status, result.errors[0].split(":")[0]) == ("passed", "Unprintable")
 
 
-@pytest.mark.parametrize(
-    "error", [NotAnException("x"), SystemExit(0)], ids=lambda error: type(error).__name__
-)
+@pytest.mark.parametrize("error", [NotAnException("x"), SystemExit(0)], ids=lambda error: type(error).__name__)
 def test_generator_that_raises_no_exception(error: BaseException) -> None:
     """Not even a BaseException of a generator's ends the run out of order, let alone the process."""
     result = engine([error, "good"], [PASSES]).run(SPEC)

@@ -335,9 +335,7 @@ def test_no_approval(gate: type[Gate], approver: Approver | None, answer: str) -
     made = engine(bus=answering(gate, lambda _: AskUser("Buy it?")), approver=approver, budget=budget)
     with pytest.raises(RunCancelledError, match="not approved: Buy it") as caught:
         made.run(SPEC)
-    answers = [
-        record.event for record in caught.value.report.records if isinstance(record.event, ApprovalAnswered)
-    ]
+    answers = [record.event for record in caught.value.report.records if isinstance(record.event, ApprovalAnswered)]
     assert answers == [ApprovalAnswered(gate=gate.name, is_approved=False, answer=answer)]
 
 
@@ -377,9 +375,7 @@ APPENDS = 5
 """Two an attempt and the closing one."""
 
 
-@pytest.mark.parametrize(
-    "error", [JournalError("disk full"), OSError(28, "No space left on device")], ids=repr
-)
+@pytest.mark.parametrize("error", [JournalError("disk full"), OSError(28, "No space left on device")], ids=repr)
 @pytest.mark.parametrize("at", range(1, APPENDS + 1))
 def test_journal_that_fails(at: int, error: Exception) -> None:
     """A store that fails stops the run at once: nothing is bought after it, nothing unrecorded is shown."""

@@ -97,9 +97,7 @@ def test_programs_leave_no_core_dumps() -> None:
 def test_a_program_that_hangs_is_killed_at_its_deadline() -> None:
     """Nothing outlasts `seconds`; what was written until then is kept."""
     began = time.monotonic()
-    completed = asyncio.run(
-        run_python("import time; print('begun', flush=True); time.sleep(60)", seconds=SHORT)
-    )
+    completed = asyncio.run(run_python("import time; print('begun', flush=True); time.sleep(60)", seconds=SHORT))
     assert (completed.timed_out, completed.returncode, completed.stdout) == (True, -15, b"begun\n")
     assert time.monotonic() - began < 5
 
@@ -283,9 +281,7 @@ def test_a_program_that_cannot_be_started_is_an_os_error(tmp_path: Path) -> None
     """Not found, not executable and a missing directory are the caller's to explain."""
 
     async def start(command: list[str], directory: Path) -> Completed:
-        return await run_process(
-            command, cwd=directory, environment={}, seconds=5, stdout_limit=9, stderr_limit=9
-        )
+        return await run_process(command, cwd=directory, environment={}, seconds=5, stdout_limit=9, stderr_limit=9)
 
     (tmp_path / "data").write_text("x")
     with pytest.raises(FileNotFoundError):

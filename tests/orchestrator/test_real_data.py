@@ -30,7 +30,7 @@ pytestmark = [
     ),
 ]
 
-ALARM = '''
+ALARM = """
 import signal
 import pytest
 
@@ -43,10 +43,10 @@ def alarm():
     signal.setitimer(signal.ITIMER_REAL, {seconds})
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
-'''
+"""
 """Gives each case of a pytest suite its own time, so that the others are judged when one hangs."""
 
-ASSERTS = '''
+ASSERTS = """
 import json, signal, sys
 
 def late(*_):
@@ -79,7 +79,7 @@ for number in range(len(suite["asserts"])):
     cases.append({"id": f"assert-{number + 1}", "status": status, "message": message})
 with open(sys.argv[1], "w") as file:
     json.dump({"protocol": "orchestrator.report/1", "cases": cases}, file)
-'''
+"""
 """Runs each assert of a script as a case of its own, with its own time."""
 
 Result = TypeVar("Result")
@@ -262,7 +262,9 @@ def test_replay_of_a_session(replays: dict[str, RunReport], name: str) -> None:
 
 def test_identical_candidates_of_sessions_are_judged_once(replays: dict[str, RunReport]) -> None:
     """In each session every distinct candidate is evaluated once, however often it came."""
-    reused = {name: sum(entry["reused_from"] > 0 for entry in each.as_json()["history"]) for name, each in replays.items()}
+    reused = {
+        name: sum(entry["reused_from"] > 0 for entry in each.as_json()["history"]) for name, each in replays.items()
+    }
     assert reused == {name: len(each["attempts"]) - len({*each["attempts"]}) for name, each in SESSIONS.items()}
 
 

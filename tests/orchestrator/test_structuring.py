@@ -28,9 +28,7 @@ class _Level(IntEnum):
 @attrs.frozen(kw_only=True)
 class _Limits:
     attempts: int = attrs.field(default=5, validator=attrs.validators.ge(1))
-    seconds: float | None = attrs.field(
-        default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
-    )
+    seconds: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.gt(0)))
     pair: tuple[int, ...] = attrs.field(default=())
 
     @pair.validator

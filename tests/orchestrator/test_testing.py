@@ -115,9 +115,7 @@ def test_last_answer_repeats_when_asked_to() -> None:
     generator = ScriptedGenerator([lambda request: f"bad {request.attempt}"], after="repeat")
     evaluator = ScriptedEvaluator([{"case": "no"}], after="repeat")
     result = engine(generator, evaluator, budget=Budget(attempts=3)).run(SPEC)
-    assert [attempt.candidate for attempt in result.history] == [
-        Candidate(f"bad {number}") for number in (1, 2, 3)
-    ]
+    assert [attempt.candidate for attempt in result.history] == [Candidate(f"bad {number}") for number in (1, 2, 3)]
 
 
 def test_unknown_behaviour_after_the_last_is_refused() -> None:
@@ -147,9 +145,7 @@ def test_recording_of_a_report_replays_it() -> None:
     first = engine(generator, judge).run(SPEC)
     again = engine(RecordedGenerator.from_report(first), judge).run(SPEC)
     assert again.generator == "recorded model-7"
-    assert [attempt.candidate for attempt in again.history] == [
-        attempt.candidate for attempt in first.history
-    ]
+    assert [attempt.candidate for attempt in again.history] == [attempt.candidate for attempt in first.history]
     assert [attempt.charge for attempt in again.history] == [attempt.charge for attempt in first.history]
     assert again.errors == ("GenerationError: OSError: gone",)
 

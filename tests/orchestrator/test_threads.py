@@ -49,9 +49,7 @@ def test_the_context_is_copied() -> None:
     assert asyncio.run(call()) == ("set", "set")
 
 
-@pytest.mark.parametrize(
-    "error", [SystemExit(3), KeyboardInterrupt(), StopIteration(), asyncio.CancelledError()]
-)
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), StopIteration(), asyncio.CancelledError()])
 def test_what_would_end_more_than_the_call_is_a_runtime_error(error: BaseException) -> None:
     """A function cannot end the loop, or pose as a cancellation of its caller."""
 

@@ -25,9 +25,7 @@ from orchestrator.workspace import (
 
 def tree(directory: Path) -> dict[str, bytes]:
     """Every file below a directory."""
-    return {
-        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
-    }
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
 def test_files_are_written_byte_for_byte(tmp_path: Path) -> None:
@@ -149,9 +147,7 @@ def make_socket(path: Path) -> None:
     ],
     ids=["link", "folder link", "pipe", "socket", "dangling", "hard link", "bytes", "large", "sparse"],
 )
-def test_what_is_no_plain_text_file_is_refused(
-    leave: Callable[[Path], object], reason: str, tmp_path: Path
-) -> None:
+def test_what_is_no_plain_text_file_is_refused(leave: Callable[[Path], object], reason: str, tmp_path: Path) -> None:
     """Nothing outside is read, nothing blocks, nothing large is loaded."""
     (tmp_path / "good").write_text("x")
     leave(tmp_path / "bad")

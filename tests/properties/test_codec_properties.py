@@ -203,9 +203,7 @@ def test_what_is_no_record_is_refused(body: bytes, message: str) -> None:
         AttemptFailed(attempt=1, stage="evaluation", failing=(None,)),  # type: ignore[arg-type]  # the point of the test
         AttemptFailed(attempt=1, stage="evaluation", charge=Charge(estimated="yes")),  # type: ignore[arg-type]  # the point of the test
         AttemptFailed(attempt=1, stage="evaluation", failing=(CaseResult("a", CaseStatus.FAILED, "\udc80"),)),
-        CandidateGenerated(
-            attempt=1, key="", candidate=Blob("\ud800"), form="text", charge=Charge(), duration_us=1
-        ),
+        CandidateGenerated(attempt=1, key="", candidate=Blob("\ud800"), form="text", charge=Charge(), duration_us=1),
     ],
 )
 def test_what_cannot_be_read_back_is_not_written(event: Event) -> None:

@@ -89,9 +89,7 @@ def fired(state: str, event: Event) -> str | None:
 def test_machine_and_table_agree_everywhere() -> None:
     """For every state and every event there is, the machine does what reading the table says."""
     pairs = [(state, event) for state in STATES for event in EVENTS]
-    assert [fired(state, event) for state, event in pairs] == [
-        looked_up(RUN, state, event) for state, event in pairs
-    ]
+    assert [fired(state, event) for state, event in pairs] == [looked_up(RUN, state, event) for state, event in pairs]
 
 
 @given(st.lists(st.sampled_from(EVENTS), max_size=60))

@@ -33,9 +33,7 @@ def test_check_names_what_is_stale(tmp_path: Path, capsys: pytest.CaptureFixture
     write_all(tmp_path)
     (tmp_path / "run.mmd").write_text("old")
     assert (main(["--check", str(tmp_path)]), (tmp_path / "run.mmd").read_text()) == (1, "old")
-    assert capsys.readouterr().err == (
-        f"{tmp_path / 'run.mmd'} is stale: run python -m orchestrator_states.diagrams\n"
-    )
+    assert capsys.readouterr().err == (f"{tmp_path / 'run.mmd'} is stale: run python -m orchestrator_states.diagrams\n")
 
 
 def test_command_writes_and_then_finds_nothing_stale(tmp_path: Path) -> None:

@@ -37,10 +37,7 @@ def test_arrows_at_a_group_are_cut_at_its_border() -> None:
         'evaluating -> exhausted [label="budget:exhausted", ltail=cluster_group_1]',
         'evaluating -> cancelled [label="execution:cancelled", ltail=cluster_group_1]',
         'evaluating -> failed [label="execution:failed", ltail=cluster_group_1]',
-        (
-            'cancelled -> evaluating [label="execution:resumed [into]", '
-            "ltail=cluster_group_2, lhead=cluster_group_1]"
-        ),
+        ('cancelled -> evaluating [label="execution:resumed [into]", ltail=cluster_group_2, lhead=cluster_group_1]'),
     ]
 
 
@@ -59,9 +56,7 @@ def test_the_same_table_gives_the_same_text(table: Lifecycle) -> None:
 def test_identifiers_are_plain_words(table: Lifecycle) -> None:
     """Names stand in quoted labels only; what links nodes are ASCII words."""
     links = [line.strip() for line in to_dot(table).splitlines() if " -> " in line]
-    assert [
-        link for link in links if not re.match(r"[A-Za-z_]\w* -> [A-Za-z_]\w*(?: \[label=|$)", link)
-    ] == []
+    assert [link for link in links if not re.match(r"[A-Za-z_]\w* -> [A-Za-z_]\w*(?: \[label=|$)", link)] == []
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")

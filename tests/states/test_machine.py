@@ -136,9 +136,7 @@ def test_the_message_names_what_is_allowed() -> None:
     """The error's text says what the state would have taken."""
     with pytest.raises(IllegalTransitionError) as caught:
         machine_of(gate()).fire(Walker("in"), PASSED)
-    assert (
-        str(caught.value) == "gate: attempt:passed is illegal in state 'in'; allowed there: subscriber:failed"
-    )
+    assert str(caught.value) == "gate: attempt:passed is illegal in state 'in'; allowed there: subscriber:failed"
 
 
 def test_a_model_that_raises_stops_the_move() -> None:

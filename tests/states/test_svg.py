@@ -119,12 +119,7 @@ def test_a_group_frames_its_states_and_no_others(layout: Layout) -> None:
 
 def inside(area: Rectangle, frame: Rectangle) -> bool:
     """Whether an area lies wholly in a frame."""
-    return (
-        frame.left < area.left
-        and area.right < frame.right
-        and frame.top < area.top
-        and area.bottom < frame.bottom
-    )
+    return frame.left < area.left and area.right < frame.right and frame.top < area.top and area.bottom < frame.bottom
 
 
 def test_the_main_path_of_a_run_reads_from_left_to_right() -> None:
@@ -221,9 +216,7 @@ def test_the_style_stays_inside_the_picture() -> None:
     """Every rule is bound to the picture, so that a page can hold it inline; nothing is fetched."""
     picture = to_svg(RUN)
     style = picture.split("<style>\n")[1].split("</style>")[0]
-    rules = [
-        line for line in style.splitlines() if line not in ("}", "@media (prefers-color-scheme: dark) {")
-    ]
+    rules = [line for line in style.splitlines() if line not in ("}", "@media (prefers-color-scheme: dark) {")]
     assert [rule for rule in rules if not rule.startswith(".lifecycle ")] == []
     assert re.findall(r"url\(|href|@import|<script", picture) == []
 
@@ -233,9 +226,7 @@ def test_contrast_is_enough_to_read_and_to_see(scheme: Scheme) -> None:
     """Text has 4.5 to 1 with what it stands on, lines and boxes 3 to 1 with what is around them."""
     text = [(tone.text, tone.fill) for tone in scheme.tones.values()]
     text += [(scheme.ink, scheme.paper), (scheme.paper, scheme.taken)]
-    text += [
-        (colour, ground) for colour in (scheme.label, scheme.quiet) for ground in (scheme.paper, scheme.frame)
-    ]
+    text += [(colour, ground) for colour in (scheme.label, scheme.quiet) for ground in (scheme.paper, scheme.frame)]
     lines = [(scheme.arrow, scheme.paper), (scheme.arrow, scheme.frame), (scheme.taken, scheme.frame)]
     lines += [(scheme.frame_line, scheme.paper)]
     lines += [(tone.line, ground) for tone in scheme.tones.values() for ground in (tone.fill, scheme.frame)]
@@ -252,7 +243,5 @@ def contrast(one: str, other: str) -> float:
 def luminance(colour: str) -> float:
     """The relative luminance of #rrggbb by WCAG 2.2."""
     channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels
-    )
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

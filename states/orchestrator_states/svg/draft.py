@@ -81,9 +81,7 @@ def column_widths(cells: Mapping[str, Cell]) -> list[int]:
     """The widest box of each column; a column without one gets the smallest width."""
     columns = max(cell.column for cell in cells.values()) + 1
     return [
-        max(
-            [box_width(state) for state, cell in cells.items() if cell.column == column], default=SMALLEST_BOX
-        )
+        max([box_width(state) for state, cell in cells.items() if cell.column == column], default=SMALLEST_BOX)
         for column in range(columns)
     ]
 

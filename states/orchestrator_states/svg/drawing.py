@@ -115,9 +115,7 @@ def frames(layout: Layout) -> Iterator[str]:
         yield f'<text class="group" x="{title.left}" y="{title.top + 13}">{escape(group.title)}</text>'
 
 
-def arrows(
-    layout: Layout, texts: Mapping[tuple[str, str], Sequence[str]], path: PathOverlay | None
-) -> Iterator[str]:
+def arrows(layout: Layout, texts: Mapping[tuple[str, str], Sequence[str]], path: PathOverlay | None) -> Iterator[str]:
     """The mark of the initial state, then every arrow with its label."""
     mark = layout.draft.mark
     start = Point(mark.left + 6, mark.centre.y)

@@ -49,10 +49,7 @@ class Rectangle:
     def overlaps(self, other: Rectangle) -> bool:
         """Whether the two share more than an edge."""
         return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
     def holds(self, point: Point) -> bool:

@@ -37,9 +37,7 @@ class LabelPlace:
     price: int
 
 
-def label_place(
-    points: Sequence[Point], lines: Sequence[str], closed: Sequence[Rectangle]
-) -> LabelPlace | None:
+def label_place(points: Sequence[Point], lines: Sequence[str], closed: Sequence[Rectangle]) -> LabelPlace | None:
     """The best place for a label along a line that `closed` leaves free; None when there is none."""
     width, height = max(map(label_width, lines)), LABEL_LINE * len(lines)
     own = list(segments(points))
@@ -96,9 +94,7 @@ def around(spot: Point, width: int, height: int, *, is_level: bool) -> Iterator[
         top = spot.y - height // 2
         right = Rectangle(spot.x + BESIDE, top, width, height)
         yield LabelPlace(right, "start", STEEP_PRICE)
-        yield LabelPlace(
-            Rectangle(spot.x - BESIDE - width, top, width, height), "end", STEEP_PRICE + LEFT_PRICE
-        )
+        yield LabelPlace(Rectangle(spot.x - BESIDE - width, top, width, height), "end", STEEP_PRICE + LEFT_PRICE)
 
 
 def length(one: Point, other: Point) -> int:

@@ -30,9 +30,7 @@ class LayoutError(StateError):
 
     def __init__(self, lifecycle: str) -> None:
         self.lifecycle = lifecycle
-        super().__init__(
-            f"lifecycle {lifecycle!r} is too dense to be drawn here: export it with to_dot instead"
-        )
+        super().__init__(f"lifecycle {lifecycle!r} is too dense to be drawn here: export it with to_dot instead")
 
 
 @attrs.frozen
@@ -133,17 +131,12 @@ class Canvas:
 def titled(canvas: Canvas) -> dict[str, Rectangle] | None:
     """A place for every group's title, or None when one has none."""
     frames = canvas.draft.frames
-    places = {
-        group.name: title_place(group.title, frames[group.name], canvas.closed)
-        for group in canvas.graph.groups
-    }
+    places = {group.name: title_place(group.title, frames[group.name], canvas.closed) for group in canvas.graph.groups}
     found = {name: place for name, place in places.items() if place is not None}
     return found if len(found) == len(places) else None
 
 
-def options(
-    canvas: Canvas, arrow: Arrow, lines: Sequence[str]
-) -> Iterator[tuple[int, list[Pose], LabelPlace]]:
+def options(canvas: Canvas, arrow: Arrow, lines: Sequence[str]) -> Iterator[tuple[int, list[Pose], LabelPlace]]:
     """Ways of an arrow with a place for its label, and what both together cost.
 
     The shortest way comes first and is enough if its label stands well. Otherwise, and between two frames

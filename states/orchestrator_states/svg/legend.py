@@ -11,9 +11,7 @@ SIGN = 36
 LETTER = 6.4
 SPACE = 28
 
-ARROW = (
-    '<path class="line" d="M{x} {y}H{end}"/><path class="head" d="M{end} {above}L{tip} {y}L{end} {below}Z"/>'
-)
+ARROW = '<path class="line" d="M{x} {y}H{end}"/><path class="head" d="M{end} {above}L{tip} {y}L{end} {below}Z"/>'
 RESTING = (
     '<g class="rest"><rect class="box" x="{x}" y="{top}" width="28" height="16" rx="8"/>'
     '<rect class="ring" x="{inner}" y="{inner_top}" width="22" height="10" rx="5"/></g>'

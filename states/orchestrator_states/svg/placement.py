@@ -68,8 +68,7 @@ def ways_from(graph: Graph, states: Sequence[str]) -> Ways:
     rank = {state: index for index, state in enumerate(states)}
     steps = {(arrow.source, arrow.target) for arrow in graph.arrows}
     onward = {
-        state: [other for other in states if (state, other) in steps and rank[other] > rank[state]]
-        for state in states
+        state: [other for other in states if (state, other) in steps and rank[other] > rank[state]] for state in states
     }
 
     @cache
@@ -120,9 +119,7 @@ def longest_line(graph: Graph, block: Sequence[str]) -> Sequence[str]:
     return line if len(line) > 1 else block
 
 
-def nearest(
-    graph: Graph, inner: Mapping[str, Cell], cells: Mapping[str, Cell], taken: set[Cell], columns: int
-) -> Cell:
+def nearest(graph: Graph, inner: Mapping[str, Cell], cells: Mapping[str, Cell], taken: set[Cell], columns: int) -> Cell:
     """The free place for a block that is closest to the states it is linked with."""
     width = max(cell.column for cell in inner.values()) + 1
     height = max(cell.row for cell in inner.values()) + 1
@@ -163,6 +160,4 @@ def settle(inner: Mapping[str, Cell], shift: Cell, cells: dict[str, Cell], taken
 
 def rectangle(corner: Cell, width: int, height: int) -> set[Cell]:
     """All cells of a rectangle."""
-    return {
-        Cell(corner.column + across, corner.row + down) for across in range(width) for down in range(height)
-    }
+    return {Cell(corner.column + across, corner.row + down) for across in range(width) for down in range(height)}

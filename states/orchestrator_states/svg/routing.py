@@ -146,11 +146,7 @@ class Board:
             price = 1 if turn == heading else 1 + bend
             if following in ends:
                 found.append((following, price + ends[Pose(*following)]))
-            elif (
-                spot not in self.closed[turn % 2]
-                and 0 <= spot[0] <= self.width
-                and 0 <= spot[1] <= self.height
-            ):
+            elif spot not in self.closed[turn % 2] and 0 <= spot[0] <= self.width and 0 <= spot[1] <= self.height:
                 found.append((following, price + self.fee(spot, turn, own)))
         return found
 
@@ -182,9 +178,7 @@ def ports(area: Rectangle, board: Board, *, corner: int) -> dict[Pose, int]:
     ]
     found: dict[Pose, int] = {}
     for pose in poses:
-        offset = (
-            abs(pose.row - middle.row) if pose.heading in (LEFT, RIGHT) else abs(pose.column - middle.column)
-        )
+        offset = abs(pose.row - middle.row) if pose.heading in (LEFT, RIGHT) else abs(pose.column - middle.column)
         if Spot(pose.column, pose.row) not in board.used:
             found[pose] = offset * OFF_CENTRE
     return found

@@ -101,9 +101,7 @@ class Workbench:
 
 
 @pytest.fixture
-def workbench(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Workbench:
+def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Workbench:
     """A fresh workbench, which is the current directory; no setting of the user's terminal reaches it."""
     (tmp_path / "suite").mkdir()
     (tmp_path / "spec.toml").write_text(SPEC)

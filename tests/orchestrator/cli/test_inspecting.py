@@ -13,7 +13,7 @@ SHOWN = """\
 run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 repeats
 #1   generate TIME TOKENS  evaluate TIME   1/3 passed  names_green: found ['red', 'blue']
 #2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
-#3   generate TIME TOKENS  evaluate TIME   1/3 passed  fixed 0, broke 1  names_red: found ['blue', 'green']
+#3   generate TIME TOKENS  evaluate TIME   1/3 passed  fixed 1, broke 2  names_red: found ['blue', 'green']
 exhausted (attempts) after 3 attempts  3 of 3 attempts used
 """  # noqa: E501 -- lines as they are printed
 

@@ -21,9 +21,7 @@ def test_conforming(workbench: Any, normalised: Callable[[str], str]) -> None:
     """A run tells each attempt on standard error and its outcome in one line on standard output."""
     outcome = workbench.run(answers=("red blue", "red", "red", "red green"))
     assert outcome.code == 0
-    assert normalised(outcome.out) == (
-        "conforms after 4 attempts  TIME  TOKENS  runs/RUN/candidate/colours.txt\n"
-    )
+    assert normalised(outcome.out) == ("conforms after 4 attempts  TIME  TOKENS  runs/RUN/candidate/colours.txt\n")
     assert normalised(outcome.err) == PROGRESS
 
 
@@ -123,9 +121,7 @@ def test_no_verdict(workbench: Any) -> None:
 
 def test_dry_run(workbench: Any) -> None:
     """A dry run prints digests, limits and the first prompt; it calls nothing and leaves nothing behind."""
-    outcome = workbench(
-        *workbench.judged("--generator", "false", "--dry-run", "--time", "10m", "--tokens", "200k")
-    )
+    outcome = workbench(*workbench.judged("--generator", "false", "--dry-run", "--time", "10m", "--tokens", "200k"))
     facts, _, prompt = outcome.out.partition("\n\n")
     assert (outcome.code, outcome.err) == (0, "")
     assert [line.split()[0] for line in facts.splitlines()] == [

@@ -41,7 +41,7 @@ def test_graph_of_a_run(workbench: Any) -> None:
     """The picture of a run shows how often it was in each state."""
     workbench.run(answers=("red", "red green"))
     mermaid = workbench("graph", workbench.run_id, "--format", "mermaid").out
-    picture = ElementTree.fromstring(workbench("graph", "last", "--format", "svg").out)  # noqa: S314 -- our own
+    picture = ElementTree.fromstring(workbench("graph", "last", "--format", "svg").out)
     assert 'state "generating ×2" as generating' in mermaid
     assert 'state "passed ×1" as passed' in mermaid
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
@@ -97,8 +97,7 @@ def test_without_the_extra(tmp_path: Path, environment: dict[str, str]) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (
         2,
         "",
-        "orchestrator: typer and rich not found: install the command line with "
-        "pip install 'orchestrator-fsm[cli]'\n",
+        "orchestrator: typer and rich not found: install the command line with pip install 'orchestrator-fsm[cli]'\n",
     )
 
 

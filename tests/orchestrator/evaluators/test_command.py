@@ -42,9 +42,7 @@ def submission(candidate: Candidate, cases: Iterable[str] = (), seconds: float |
     """A submission against a spec that names these cases."""
     evals = tuple(EvalCase(name=case) for case in cases)
     spec = MergedSpec(intent="Do it.", evals=evals)
-    return Submission(
-        run_id="run", attempt=1, candidate=candidate, spec=spec, language="python", seconds=seconds
-    )
+    return Submission(run_id="run", attempt=1, candidate=candidate, spec=spec, language="python", seconds=seconds)
 
 
 def judge(text: str, cases: Iterable[str] = (ONE, TWO)) -> Verdict:
@@ -100,9 +98,7 @@ def test_a_failing_case_says_why_without_naming_the_directory() -> None:
         ("import os\nos.abort()\n", {ONE: CaseStatus.ERROR, TWO: CaseStatus.ERROR}),
     ],
 )
-def test_a_candidate_that_breaks_the_suite_has_not_passed(
-    candidate: str, results: Mapping[str, CaseStatus]
-) -> None:
+def test_a_candidate_that_breaks_the_suite_has_not_passed(candidate: str, results: Mapping[str, CaseStatus]) -> None:
     """Syntax errors, exits and crashes are verdicts on the candidate, not breakdowns of the evaluation."""
     assert statuses(judge(candidate)) == results
 
@@ -128,9 +124,7 @@ def test_the_time_that_the_run_has_left_holds_too() -> None:
         ("import os; os.kill(os.getpid(), 11)", CaseStatus.ERROR, "the suite was killed by SIGSEGV and"),
     ],
 )
-def test_without_known_cases_the_suite_itself_stands_in(
-    program: str, status: CaseStatus, message: str
-) -> None:
+def test_without_known_cases_the_suite_itself_stands_in(program: str, status: CaseStatus, message: str) -> None:
     """Where nobody knows the cases, one that stands for the whole suite has not passed."""
     (result,) = run(program, seconds=0.3 if "sleep" in program else 30).results
     assert (result.id, result.status, result.message[: len(message)]) == ("(suite)", status, message)
@@ -198,9 +192,7 @@ def test_a_report_that_comes_with_the_suite_is_not_read(tmp_path: Path) -> None:
         run("pass", suite=tmp_path)
 
 
-@pytest.mark.parametrize(
-    "path", ["report.xml", "REPORT.xml", "test_answer.py", "Test_Answer.py", "../answer.py"]
-)
+@pytest.mark.parametrize("path", ["report.xml", "REPORT.xml", "test_answer.py", "Test_Answer.py", "../answer.py"])
 def test_a_candidate_cannot_bring_its_own_suite_or_report(path: str) -> None:
     """Such a candidate is refused before anything runs."""
     evaluator = CommandEvaluator("no-such-runner", suite=SUITE)

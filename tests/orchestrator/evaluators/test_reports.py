@@ -65,10 +65,7 @@ def test_a_case_that_is_reported_twice_comes_twice() -> None:
 
 def test_messages_are_bounded_and_inert() -> None:
     """Head and tail of a long message are kept; nothing is left that a terminal would act on."""
-    report = (
-        f"<testsuite><testcase name='a&#10;b'><failure>\x9b1mhead{'x' * 9000}tail</failure></testcase>"
-        "</testsuite>"
-    )
+    report = f"<testsuite><testcase name='a&#10;b'><failure>\x9b1mhead{'x' * 9000}tail</failure></testcase></testsuite>"
     (result,) = read_junit(report.encode())
     assert (result.id, len(result.message), result.message[:4], result.message[-4:]) == (
         "a b", 4000, "head", "tail",

@@ -55,9 +55,7 @@ def test_a_command_may_be_one_text_but_no_shell_runs() -> None:
 
 def test_the_whole_request_can_go_in_as_json() -> None:
     """One object with the fields of the request and the name of the protocol; the shorter time holds."""
-    generator = CommandGenerator(
-        python("import sys; sys.stdout.write(sys.stdin.read())"), input="json", seconds=7
-    )
+    generator = CommandGenerator(python("import sys; sys.stdout.write(sys.stdin.read())"), input="json", seconds=7)
     assert json.loads(generate(generator).candidate.text) == {
         "protocol": "orchestrator.request/1",
         "run_id": "run",

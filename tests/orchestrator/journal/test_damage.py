@@ -54,9 +54,7 @@ CASES = {
 def path(tmp_path: Path, batch_of: BatchOf) -> Path:
     """A journal of one run, closed."""
     path = tmp_path / "journal.db"
-    asyncio.run(
-        write(path, [batch_of("a", first, text) for first, text in zip((1, 3, 5), TEXTS, strict=True)])
-    )
+    asyncio.run(write(path, [batch_of("a", first, text) for first, text in zip((1, 3, 5), TEXTS, strict=True)]))
     return path
 
 
@@ -110,9 +108,7 @@ def test_flipped_bits_never_make_a_wrong_entry(path: Path, seed: int) -> None:
     damaged = 0
     for _ in range(40):
         position = random.randrange(len(whole))
-        path.write_bytes(
-            whole[:position] + bytes([whole[position] ^ 1 << random.randrange(8)]) + whole[position + 1 :]
-        )
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1 << random.randrange(8)]) + whole[position + 1 :])
         found: list[Entry] = []
         try:
             asyncio.run(read(path, "a", into=found))

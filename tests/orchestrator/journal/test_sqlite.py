@@ -90,9 +90,7 @@ def test_a_blob_is_stored_once_a_run(path: Path, batch_of: BatchOf) -> None:
     with SqliteJournal(path) as journal:
         append(journal, batch_of("a", 7, big), batch_of("a", 9, "small"))
         (stored,) = journal.table.connection.execute("SELECT sum(length(blobs)) FROM batch").fetchone()
-        read = [
-            event.candidate.text for event in events(journal, "a") if isinstance(event, CandidateGenerated)
-        ]
+        read = [event.candidate.text for event in events(journal, "a") if isinstance(event, CandidateGenerated)]
     assert (read, stored) == ([big, big, big, big, "small"], len(big) + len("small") + 4 * 44)
 
 
@@ -120,9 +118,7 @@ def test_a_second_writer_wins_and_the_first_finds_out(path: Path, batch_of: Batc
 
 def test_a_killed_process_loses_nothing_it_was_told(path: Path) -> None:
     """What `append` returned from is there after a SIGKILL, and the chain is whole."""
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
-    ) as child:
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         told = 0
         while told < 300:
@@ -137,8 +133,7 @@ def test_a_killed_process_loses_nothing_it_was_told(path: Path) -> None:
 def test_processes_may_create_a_journal_at_once(path: Path) -> None:
     """Of several processes that find no journal one creates it, and all open it."""
     children = [
-        subprocess.Popen([sys.executable, "-c", OPENER, str(path)], stdin=subprocess.PIPE, text=True)
-        for _ in range(4)
+        subprocess.Popen([sys.executable, "-c", OPENER, str(path)], stdin=subprocess.PIPE, text=True) for _ in range(4)
     ]
     for child in children:
         assert child.stdin is not None

@@ -148,9 +148,7 @@ UNCLOSED_IN_FENCE = "<references> is never closed: add </references>; the code f
 SEVERITY_FORM = "expected one of '', 'error', 'critical', found a string 'eror' (did you mean 'error'?)"
 
 
-def _module(
-    directory: Path, manifest: str = MANIFEST, text: str | None = TEXT, evals: str | None = EVALS
-) -> Path:
+def _module(directory: Path, manifest: str = MANIFEST, text: str | None = TEXT, evals: str | None = EVALS) -> Path:
     for name, content in (
         ("commonsformat.toml", manifest),
         ("commonsformat.md", text),
@@ -246,9 +244,7 @@ def test_names_that_do_not_meet_are_found_across_files(tmp_path: Path) -> None:
         ]),
     ],
 )  # fmt: skip
-def test_malformed_text_is_refused_with_its_line(
-    tmp_path: Path, old: str, new: str, faults: list[str]
-) -> None:
+def test_malformed_text_is_refused_with_its_line(tmp_path: Path, old: str, new: str, faults: list[str]) -> None:
     """Tags that are unclosed, nested, stray, doubled or unnamed are each one fault with a line."""
     found = _faults_of(_module(tmp_path, text=TEXT.replace(old, new, 1)))
     assert found == [f"commonsformat.md: {fault}" for fault in faults]

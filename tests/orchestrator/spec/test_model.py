@@ -24,9 +24,7 @@ def _slug_spec(**changes: Any) -> MergedSpec:
         "constraints": (Constraint("lower-case", "no capitals"), Constraint("ascii", "only\n  ASCII")),
         "examples": (Example("simple", "`A B` is `a-b`"), Example("empty", "stays empty")),
         "evals": (
-            EvalCase(
-                name="simple", input={"b": 1, "a": [True, None]}, expect={"slug": "é"}, verifies=("ascii",)
-            ),
+            EvalCase(name="simple", input={"b": 1, "a": [True, None]}, expect={"slug": "é"}, verifies=("ascii",)),
             EvalCase(name="bomb", kind=EvalKind.ADVERSARIAL, severity="critical"),
         ),
         "properties": {"idempotent": "slug(slug(x)) == slug(x)", "limit": [3, "é"]},
@@ -55,9 +53,7 @@ def test_references_come_after_the_six_sections() -> None:
 
 def test_digest_is_sha256_of_the_canonical_json() -> None:
     """Anyone can recompute the digest: RFC 8785 JSON, UTF-8, SHA-256."""
-    canonical = (
-        '{"evals":[{"input":{"a":2,"b":1},"kind":"functional","name":"é"}],"intent":"x","name":"spec"}'
-    )
+    canonical = '{"evals":[{"input":{"a":2,"b":1},"kind":"functional","name":"é"}],"intent":"x","name":"spec"}'
     spec = MergedSpec(intent="x", evals=(EvalCase(name="é", input={"b": 1, "a": 2}),))
     assert (spec.canonical, spec.digest) == (canonical, f"sha256:{sha256(canonical.encode()).hexdigest()}")
 
@@ -100,9 +96,7 @@ def test_broken_rules_are_all_named() -> None:
             intent="\ud800",
             constraints=(Constraint("ascii", "x"), Constraint("ascii", "y"), Constraint("two words", "z")),
         )
-    assert str(caught.value) == (
-        "spec ' ': $.intent: holds a lone surrogate, which no UTF-8 text can carry: remove it"
-    )
+    assert str(caught.value) == ("spec ' ': $.intent: holds a lone surrogate, which no UTF-8 text can carry: remove it")
     with pytest.raises(SpecError) as caught:
         _slug_spec(
             name=" ",
