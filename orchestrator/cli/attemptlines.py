@@ -21,14 +21,14 @@ REASON = 90
 NAME = 60
 
 
-def header(run: Run, identity: str) -> Text:
+def header(run: Run, identity: str, marks: Marks) -> Text:
     """The run, its spec, its generator and its limits; `identity` is that of `execution:start`."""
     generator = str(json.loads(identity).get("generator", ""))
     return joined(
         Text(f"run {run.run_id}", "bold"),
-        one_line(run.spec.name, NAME),
+        one_line(run.spec.name, NAME, marks.ellipsis),
         f"spec {short_digest(run.spec.digest)}",
-        f"generator {one_line(generator, NAME)}",
+        f"generator {one_line(generator, NAME, marks.ellipsis)}",
         f"limits {limits(run.ledger.budget)}",
     )
 

@@ -44,10 +44,10 @@ def list_runs(place: RunPlace, *, newest: int, color: ColorChoice, as_json: bool
     if as_json:
         sys.stdout.write(json.dumps([summary(run) for run in runs], indent=2) + "\n")
         return
-    console = console_on(sys.stdout, color)
+    console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
     width = max((len(one_line(run.spec.name, NAME)) for run in runs), default=0)
     for run in runs:
-        console.print(run_line(run, width))
+        console.print(run_line(run, width, marks))
     if len(ids) > len(runs):
         console.print(Text(f"{len(ids) - len(runs)} older: --newest {len(ids)} shows all", "dim"))
 
@@ -74,7 +74,7 @@ def show_run(
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
     else:
         console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
-        console.print(header(run, start_of(run).identity))
+        console.print(header(run, start_of(run).identity, marks))
         if chosen is None:
             show_attempts(console, run, marks)
         else:
@@ -146,12 +146,12 @@ def standing(run: Run) -> Text:
             return joined(told, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off")
 
 
-def run_line(run: Run, width: int) -> Text:
+def run_line(run: Run, width: int, marks: Marks) -> Text:
     """Id, spec, state, attempts, best verdict and time of one run."""
     best = "" if run.closest is None else passed_of(run.closest)
     return joined(
         Text(run.run_id, "bold"),
-        f"{one_line(run.spec.name, NAME):<{width}}",
+        f"{one_line(run.spec.name, NAME, marks.ellipsis):<{width}}",
         f"{run.state:<10}",
         f"{count_of(run.ledger.attempts, 'attempt'):<11}",
         f"{best:>7}",

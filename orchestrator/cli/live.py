@@ -18,7 +18,7 @@ from orchestrator.cli.attemptlines import passed_of
 from orchestrator.cli.casestrip import case_order, case_strip, group_size
 from orchestrator.cli.gauges import gauge_line, gauges
 from orchestrator.cli.inert import one_line
-from orchestrator.cli.plain import lines_of
+from orchestrator.cli.plain import EFFECTS, lines_of
 from orchestrator.cli.wording import count_of, duration
 from orchestrator.run import Run
 from orchestrator_events.record import Record
@@ -26,8 +26,6 @@ from orchestrator_events.run import (
     AttemptFailed,
     AttemptPassed,
     BudgetExhausted,
-    EvaluationStarted,
-    GenerationStarted,
     PromptRefined,
 )
 from orchestrator_states.run import RunState
@@ -77,13 +75,14 @@ class LiveScreen:
 
     def show(self, record: Record) -> None:
         """Take in a record; what it has to say for good scrolls away above the drawing."""
-        if self.run is None:
+        if self.run is None or self.live is None:
             return
-        if isinstance(record.event, GenerationStarted | EvaluationStarted):
-            self.since = self.run.clock.monotonic()
         for line in lines_of(self.run, record, self.marks):
             self.console.print(self.cut(line))
         self.decisions.extend(self.reasons(self.run, record))
+        if isinstance(record.event, EFFECTS):
+            self.since = self.run.clock.monotonic()
+            self.live.refresh()
 
     def close(self) -> None:
         """Take the drawing away and give the cursor back."""
@@ -122,7 +121,7 @@ class LiveScreen:
         doing = WORKING.get(RunState(run.state), run.state)
         number = "" if run.ready is None else f" #{run.ready.attempt}"
         waited = duration(run.clock.monotonic() - self.since)
-        line = Text(f"{one_line(run.spec.name, 40)}  ", "bold")
+        line = Text(f"{one_line(run.spec.name, 40, self.marks.ellipsis)}  ", "bold")
         line.append(f"{doing}{number}  {waited}", "cyan")
         return line.append(f"   total {duration(run.ledger.elapsed_us())}", "dim")
 
@@ -132,7 +131,7 @@ class LiveScreen:
         for attempt in run.attempts[-SHOWN_ATTEMPTS:]:
             line = Text(f"  #{attempt.number:<3} ")
             line.append(case_strip(order, attempt, self.marks) if passed_of(attempt) else Text("no candidate", "red"))
-            line.append(f"  {passed_of(attempt)}")
+            line.append(f"  {passed_of(attempt)}".rstrip())
             if attempt is run.closest:
                 line.append("  closest", "bold")
             yield line

@@ -21,13 +21,16 @@ from orchestrator_events.run import (
     AttemptFailed,
     AttemptPassed,
     BudgetOverrun,
+    CandidateGenerated,
     EvaluationStarted,
     GenerationAbandoned,
     GenerationStarted,
 )
 
-__all__ = ["HEARTBEAT_S", "PlainScreen", "lines_of"]
+__all__ = ["EFFECTS", "HEARTBEAT_S", "PlainScreen", "lines_of"]
 
+EFFECTS: Final = (GenerationStarted, CandidateGenerated, EvaluationStarted)
+"""Records after which something is waited for."""
 HEARTBEAT_S: Final = 30.0
 """Silence after which a line says that the run is alive, seconds: shorter than any CI's patience."""
 REASON: Final = 200
@@ -54,7 +57,7 @@ class PlainScreen:
         """Write what this record has to say."""
         if self.run is None:
             return
-        if isinstance(record.event, GenerationStarted | EvaluationStarted):
+        if isinstance(record.event, EFFECTS):
             self.since = self.run.clock.monotonic()
         for line in lines_of(self.run, record, self.marks):
             self.console.print(line)
@@ -85,7 +88,7 @@ def lines_of(run: Run, record: Record, marks: Marks) -> Iterator[Text]:
     """What a record has to say, once it is folded into the run; most say nothing."""
     match record.event:
         case ExecutionStart() as event:
-            yield header(run, event.identity)
+            yield header(run, event.identity, marks)
         case AttemptFailed() | AttemptPassed():
             yield attempt_line(run, run.attempts[-1], marks)
         case BudgetOverrun() as event:

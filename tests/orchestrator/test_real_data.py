@@ -169,7 +169,8 @@ class Climb:
 async def climb(item: dict[str, Any]) -> Climb:
     """Pin the expected cases with a trusted run of the reference, then climb from the wrong ones to it."""
     evaluator = pytest_suite(item)
-    reference = Orchestrator(generator=ScriptedGenerator([item["reference"]]), evaluator=evaluator)
+    generator = ScriptedGenerator([item["reference"]])
+    reference = Orchestrator(generator=generator, evaluator=evaluator, budget=Budget(attempts=1))
     trusted = await reference.arun(spec_of(item))
     pinned = trusted.history[0].passed
     texts = [item["wrong_first"], *(wrong["text"] for wrong in item["wrong_more"]), item["reference"]]

@@ -15,7 +15,7 @@ run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 
 #2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
 #3   generate TIME TOKENS  evaluate TIME   1/3 passed  fixed 1, broke 2  names_red: found ['blue', 'green']
 exhausted (attempts) after 3 attempts  3 of 3 attempts used
-"""  # noqa: E501 -- lines as they are printed
+"""
 
 ATTEMPT = """\
 run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 repeats
@@ -24,7 +24,7 @@ run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 
   candidate   sha256:DIGEST
   failed    names_green
       found ['red']
-"""  # noqa: E501 -- lines as they are printed
+"""
 
 
 @pytest.fixture

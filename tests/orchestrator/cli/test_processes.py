@@ -119,7 +119,12 @@ def test_live_display(workbench: Any, environment: dict[str, str]) -> None:
     hides, shows, goes_up = "\x1b[?25l", "\x1b[?25h", "\x1b[1A\x1b[2K"
     assert written.index(hides) < written.index(goes_up) < written.index(shows)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
-    for text in ("colours  generating #1", "attempts ░░░", "1 of 5, one under way", "  #1   ●✗●  2/3  closest"):
+    for text in (
+        "colours  generating #1",
+        "0 of 5, one under way",
+        "1 of 5, one under way",
+        "  #1   ●✗●  2/3  closest",
+    ):
         assert text in plain
     assert "conforms after 2 attempts" in written[written.index(shows) :]
 

@@ -14,7 +14,7 @@ run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 5 attempts, 3 
 #2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
 #3   generate TIME TOKENS  as #2           2/3 passed  repeat 1 of 3  same candidate, verdict reused
 #4   generate TIME TOKENS  evaluate TIME   3/3 passed, conforms  fixed 1, broke 0
-"""  # noqa: E501 -- lines as they are printed
+"""
 
 
 def test_conforming(workbench: Any, normalised: Callable[[str], str]) -> None:
@@ -146,8 +146,8 @@ def test_dry_run_as_json(workbench: Any) -> None:
 FAULTS = {
     "no generator": (
         ("run", "spec.toml"),
-        "error: no generator: name a program with --generator 'PROGRAM ARGUMENTS', or in [generator] of a "
-        "configuration",
+        ("error: no generator: name a program with --generator 'PROGRAM ARGUMENTS', or in [generator] of a "
+        "configuration"),
     ),
     "no suite": (
         ("run", "spec.toml", "--generator", "cat"),
@@ -159,8 +159,8 @@ FAULTS = {
     ),
     "no candidate file": (
         ("run", "spec.toml", "--generator", "cat", "--suite", "suite"),
-        "error: no candidate file: say under which name the suite finds a candidate, with --candidate-file NAME "
-        "or as candidate-file in [evaluator] of a configuration",
+        ("error: no candidate file: say under which name the suite finds a candidate, with --candidate-file NAME "
+        "or as candidate-file in [evaluator] of a configuration"),
     ),
     "unsafe candidate file": (
         ("run", "spec.toml", "--generator", "cat", "--suite", "suite", "--candidate-file", "../x"),
@@ -181,8 +181,8 @@ FAULTS = {
     "no limit": (
         ("run", "spec.toml", "--attempts", "unlimited", "--generator", "cat", "--suite", "suite",
          "--candidate-file", "colours.txt"),
-        "error: a budget needs at least one of attempts, seconds, tokens, input_tokens, output_tokens, "
-        "money_micro",
+        ("error: a budget needs at least one of attempts, seconds, tokens, input_tokens, output_tokens, "
+        "money_micro"),
     ),
     "unbalanced quotes": (
         ("run", "spec.toml", "--generator", "cat 'x"),
@@ -234,11 +234,13 @@ def test_configuration_faults(workbench: Any) -> None:
     outcome = workbench("run", "spec.toml", "-c", "loop.toml")
     assert (outcome.code, outcome.err) == (
         2,
-        "error: loop.toml: $.generator.comand: unknown key (did you mean 'command'?)\n"
-        "loop.toml: $.budget.attempts: expected a string or an integer, found a boolean True\n"
-        "loop.toml: $.budget.time: expected a duration such as 90s, 10m, 1h30m, or 'unlimited', found 'soon'\n"
-        "loop.toml: $.strategy.kind: expected one of 'failure-feedback', 'naive-retry', 'parameter-variation', "
-        "'seed-mixing', found a string 'naive' (did you mean 'naive-retry'?)\n",
+        (
+            "error: loop.toml: $.generator.comand: unknown key (did you mean 'command'?)\n"
+            "loop.toml: $.budget.attempts: expected a string or an integer, found a boolean True\n"
+            "loop.toml: $.budget.time: expected a duration such as 90s, 10m, 1h30m, or 'unlimited', found 'soon'\n"
+            "loop.toml: $.strategy.kind: expected one of 'failure-feedback', 'naive-retry', 'parameter-variation', "
+            "'seed-mixing', found a string 'naive' (did you mean 'naive-retry'?)\n"
+        ),
     )
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -41,9 +41,9 @@ def test_graph_of_a_run(workbench: Any) -> None:
     """The picture of a run shows how often it was in each state."""
     workbench.run(answers=("red", "red green"))
     mermaid = workbench("graph", workbench.run_id, "--format", "mermaid").out
-    picture = ElementTree.fromstring(workbench("graph", "last", "--format", "svg").out)
-    assert 'state "generating ×2" as generating' in mermaid
-    assert 'state "passed ×1" as passed' in mermaid
+    picture = ET.fromstring(workbench("graph", "last", "--format", "svg").out)
+    shown = {line.strip().replace("\N{MULTIPLICATION SIGN}", "x") for line in mermaid.splitlines()}
+    assert shown >= {'state "generating x2" as generating', 'state "passed x1" as passed'}
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
 
 
