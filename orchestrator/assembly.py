@@ -16,9 +16,10 @@ from orchestrator.configuration import (
     StrategySection,
 )
 from orchestrator.engine import Orchestrator
-from orchestrator.evaluators import CommandEvaluator
+from orchestrator.evaluators.command import CommandEvaluator
 from orchestrator.faults import closest_name
-from orchestrator.generators import CommandGenerator, load_generator
+from orchestrator.generators.command import CommandGenerator
+from orchestrator.generators.entry_points import load_generator
 from orchestrator.paths import refuse_unsafe_paths
 from orchestrator.ports import Generator, Strategy
 from orchestrator.prompt import Augmentations

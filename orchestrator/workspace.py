@@ -135,6 +135,8 @@ def _paths_in(directory: Path) -> Iterator[str]:
 
 def _remove(directory: Path) -> None:
     # Programs leave directories without permissions, which their owner must open before removing them.
+    with suppress(OSError):
+        os.chmod(directory, stat.S_IRWXU)
     for folder, folders, _ in os.walk(directory):
         for name in folders:
             path = os.path.join(folder, name)

@@ -15,7 +15,7 @@ from orchestrator.adapter_errors import GeneratorUnavailableError
 from orchestrator.candidate import Candidate
 from orchestrator.configuration import PYTEST
 from orchestrator.documents import parse_document
-from orchestrator.evaluators import CommandEvaluator
+from orchestrator.evaluators.command import CommandEvaluator
 from orchestrator.ports import Generation, Request
 from orchestrator.spec import MergedSpec
 from orchestrator.spec.loading import read_spec

@@ -1,8 +1,1 @@
-"""Evaluators: eval suites run as programs, and callables, behind the one port."""
-
-from __future__ import annotations
-
-from orchestrator.evaluators.callable import CallableEvaluator, as_evaluator
-from orchestrator.evaluators.command import CommandEvaluator
-
-__all__ = ["CallableEvaluator", "CommandEvaluator", "as_evaluator"]
+"""Evaluators behind the one port: eval suites run as programs (`command`), and callables (`callable`)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.spec.loading import dump_spec, load_spec
+import os
+
 from orchestrator.spec.model import Constraint, EvalCase, EvalKind, Example, MergedSpec
 from orchestrator.spec.sections import Section
 
@@ -13,6 +14,15 @@ __all__ = [
     "Example",
     "MergedSpec",
     "Section",
-    "dump_spec",
     "load_spec",
 ]
+
+
+def load_spec(path: str | os.PathLike[str]) -> MergedSpec:
+    """The spec at `path`: a module directory, or a merged spec as .json, .toml, .yaml or .yml.
+
+    Raises SpecError with every fault, UnmergedSpecError for a module that is not closed.
+    """
+    from orchestrator.spec.loading import load_spec as load
+
+    return load(path)

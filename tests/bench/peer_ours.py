@@ -140,7 +140,7 @@ def durable(ctx: Any) -> Callable[[int], None]:
     return looped(ctx, engine(ctx.k, log_attempts, journal=journal))
 
 
-async def concurrent(ctx: Any, n: int, k: int, sleep: float) -> float:
+async def concurrent(_: Any, n: int, k: int, sleep: float) -> float:
     """`n` runs at once, each generation sleeping."""
     made = engine(k, log_attempts, sleep=sleep)
     begun = time.perf_counter()

@@ -23,8 +23,8 @@ from orchestrator import (
 from orchestrator.assembly import ConfigurationError, assemble
 from orchestrator.configuration import Configuration, load_configuration
 from orchestrator.errors import DocumentError
-from orchestrator.evaluators import CommandEvaluator
-from orchestrator.generators import CommandGenerator
+from orchestrator.evaluators.command import CommandEvaluator
+from orchestrator.generators.command import CommandGenerator
 
 WHOLE = """
 language = "go"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator.documents import parse_document
 from orchestrator.errors import DocumentError
-from orchestrator.spec import Constraint, EvalCase, EvalKind, Example, MergedSpec, dump_spec, load_spec
+from orchestrator.spec import Constraint, EvalCase, EvalKind, Example, MergedSpec, load_spec
+from orchestrator.spec.dumping import dump_spec
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 LINES = st.from_regex(r"[A-Za-zé0-9]([A-Za-z0-9 :é-]{0,8}[A-Za-z0-9é])?", fullmatch=True)

@@ -28,7 +28,7 @@ from orchestrator.cli.appearance import ASCII, UNICODE
 from orchestrator.cli.live import LiveScreen
 from orchestrator.cli.plain import EFFECTS, PlainScreen
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
-from orchestrator.generators import CallableGenerator
+from orchestrator.generators.callable import CallableGenerator
 from orchestrator.history import blank_run
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator_events.record import Record

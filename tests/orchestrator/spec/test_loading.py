@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import SpecError
-from orchestrator.spec import Constraint, EvalCase, EvalKind, Example, MergedSpec, dump_spec, load_spec
+from orchestrator.spec import Constraint, EvalCase, EvalKind, Example, MergedSpec, load_spec
+from orchestrator.spec.dumping import dump_spec
 
 SPEC = MergedSpec(
     name="slug",
