@@ -160,7 +160,7 @@ class ConformanceDriver:
         """Run the eval suite on the candidate, unless the same candidate has a verdict already."""
         generated = run.generated
         assert generated is not None
-        known = run.verdicts.get((generated.form, generated.candidate.digest))
+        known = run.verdicts.get((generated.form, generated.candidate.data))
         if known is not None:
             return reused(run, generated, known)
         if self.bus.has_responders(EvaluationRequested):  # the budget has nothing to say to an evaluation

@@ -37,11 +37,7 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     results = verdict.results
     expected = spec.expected_cases
     if expected is None and len({result.id for result in results}) == len(results):
-        failing_ones = tuple([result for result in results if result.status != CaseStatus.PASSED])
-        if len(failing_ones) == len(results):
-            return Judgement((), failing_ones, is_pinned=False)
-        passed_ids = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
-        return Judgement(passed_ids, failing_ones, is_pinned=False)
+        return unpinned(results)
     counts = Counter(result.id for result in results)
     passed: list[str] = []
     failing: dict[str, CaseResult] = {}
@@ -54,6 +50,13 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     for case in sorted((expected or frozenset()) - counts.keys()):
         failing[case] = CaseResult(case, CaseStatus.MISSING, "not in the report", spec.severity_of(case))
     return Judgement(tuple(passed), tuple(failing.values()), expected is not None)
+
+
+def unpinned(results: tuple[CaseResult, ...]) -> Judgement:
+    """The judgement where the spec names no case and the report none twice."""
+    passed = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
+    failing = tuple([result for result in results if result.status != CaseStatus.PASSED])
+    return Judgement(passed, failing, is_pinned=False)
 
 
 def fault_of(result: CaseResult, count: int, expected: frozenset[str] | None, spec: MergedSpec) -> CaseResult | None:

@@ -74,8 +74,8 @@ class Run:
     exhausted: BudgetExhausted | None = None
     given_up: str = ""
     """Why the run was cancelled."""
-    verdicts: dict[tuple[str, str], Attempt] = attrs.Factory(dict[tuple[str, str], Attempt])
-    """First verdict on each candidate, by form and digest, so that none is judged twice."""
+    verdicts: dict[tuple[str, bytes], Attempt] = attrs.Factory(dict[tuple[str, bytes], Attempt])
+    """First verdict on each candidate, by form and content, so that none is judged twice."""
     failed_subscribers: set[str] = attrs.Factory(set[str])
 
     @property
@@ -97,9 +97,8 @@ class Run:
         """Fire an event; IllegalTransitionError, with nothing moved, when the table does not allow it."""
         trigger = self.machine.events.get(event.name)
         if trigger is None:
-            self.machine.fire(self, event)
-        else:
-            trigger.trigger(self, event)
+            self.machine.refuse(self.state, event)
+        trigger.trigger(self, event)
 
     def moved(self, event: Event, target: str) -> None:
         """The table allows the event: make its record, and apply it."""
@@ -109,7 +108,9 @@ class Run:
 
     def apply(self, record: Record) -> None:
         """Fold one record into the run."""
-        _, self.sequence, _, _, _, self.state, event = record
+        self.state = record.target
+        self.sequence = record.sequence
+        event = record.event
         change = CHANGES.get(type(event))
         if change is not None:
             change(self, event)
@@ -168,7 +169,7 @@ def judged(run: Run, event: AttemptFailed | AttemptPassed) -> None:
     attempt = Attempt(run.ready, run.started, run.generated, event)
     run.attempts.append(attempt)
     if run.generated is not None:
-        run.verdicts.setdefault((run.generated.form, run.generated.candidate.digest), attempt)
+        run.verdicts.setdefault((run.generated.form, run.generated.candidate.data), attempt)
         if attempt.is_closer_than(run.closest):
             run.closest = attempt
 

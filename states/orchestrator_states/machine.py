@@ -9,7 +9,7 @@ from the table is what runs. A dispatch table of our own beside it was rejected:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from transitions.core import Event as TransitionsEvent
 from transitions.core import Machine, Transition
@@ -69,7 +69,7 @@ class TableEvent(TransitionsEvent):
             if not transition.where or transition.fits(event):
                 model.moved(event, transition.dest or state)
                 return True
-        raise IllegalTransitionError(self.machine.table.name, state, event, self.machine.table.allowed(state))
+        self.machine.refuse(state, event)
 
 
 class TableMachine(Machine):
@@ -92,8 +92,12 @@ class TableMachine(Machine):
         """Fire an event at a model; IllegalTransitionError when neither row nor note allows it."""
         trigger = self.events.get(event.name)
         if trigger is None:
-            raise IllegalTransitionError(self.table.name, model.state, event, self.table.allowed(model.state))
+            self.refuse(model.state, event)
         trigger.trigger(model, event)
+
+    def refuse(self, state: str, event: Event) -> NoReturn:
+        """Raise IllegalTransitionError, naming what is allowed in the state."""
+        raise IllegalTransitionError(self.table.name, state, event, self.table.allowed(state))
 
 
 def machine_of(table: Lifecycle) -> TableMachine:
