@@ -17,7 +17,7 @@ import attrs
 from orchestrator.blocking import run_blocking
 from orchestrator.documents import read_document
 from orchestrator.engine import Orchestrator
-from orchestrator.outcome import Exhausted, Passed, RunEndedError, RunReport
+from orchestrator.outcome import DISCLAIMER, Exhausted, Passed, RunEndedError, RunReport
 from orchestrator.spec import MergedSpec
 from orchestrator.structuring import structure
 
@@ -51,6 +51,7 @@ class GeneratorOutcome:
 class Lockfile:
     """Outcomes of several generators on one spec; workflow results, no verification for deployment."""
 
+    kind: str = DISCLAIMER
     format: str = FORMAT
     spec: str
     """Name of the spec."""

@@ -16,6 +16,7 @@ from orchestrator_events.record import GENESIS, Record, chain_digest
 from orchestrator_events.verdict import CaseResult
 
 __all__ = [
+    "DISCLAIMER",
     "Exhausted",
     "Passed",
     "RunCancelledError",

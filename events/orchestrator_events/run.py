@@ -108,7 +108,7 @@ class EvaluationRequested(Gate):
 
 @attrs.frozen(kw_only=True)
 class EvaluationStarted(Fact):
-    """The intent to run the eval suite, committed before it runs."""
+    """The intent to run the eval suite, where subscribers answered at its gate; else the candidate's record is it."""
 
     name: ClassVar[str] = "evaluation:started"
     attempt: Annotated[int, "Number of the attempt, from 1."]

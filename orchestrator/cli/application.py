@@ -14,6 +14,7 @@ from orchestrator.cli.streams import tolerate_any_character
 __all__ = ["application", "run_application"]
 
 RUNS = Path("runs")
+LOCKFILE = Path("conformance.lock.json")
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its beginning, or `last`.")]
 
@@ -119,6 +120,30 @@ def run(
         manner = Manner(display=display, color=color, as_json=as_json)
         code = run_spec(spec, config, over, runs=runs, manner=manner, is_dry=dry_run)
         raise typer.Exit(code)
+
+
+@application.command()
+def conform(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")],
+    *,
+    config: Annotated[
+        list[Path], typer.Option("--config", "-c", metavar="FILE", help="A configuration; one for each generator.")
+    ],
+    lockfile: Annotated[Path, typer.Option("--lockfile", metavar="FILE", help="Where the outcomes go.")] = LOCKFILE,
+    runs: Runs = RUNS,
+    color: Color = ColorChoice.AUTO,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a spec once with each of several generators and record their outcomes in a lockfile."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.conducting import Manner
+        from orchestrator.cli.conforming import conform_spec
+
+        manner = Manner(display=DisplayChoice.PLAIN, color=color, as_json=as_json)
+        raise typer.Exit(conform_spec(spec, config, lockfile, runs=runs, manner=manner))
 
 
 @application.command()
