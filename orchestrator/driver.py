@@ -106,11 +106,12 @@ class ConformanceDriver:
         last, refined = run.last, run.refined
         if last is None or refined is None:
             change = self.strategy.refine(run, None)
-            attempt, seed, changed, tail = 1, change.seed, write_parameters(change.parameters), ""
+            attempt, seed, changed = 1, change.seed, write_parameters(change.parameters)
+            text = run.opening + self.prompter.seeds(seed)
         else:
             attempt, seed, changed = refined.attempt, refined.seed, refined.parameters
-            tail = self.prompter.retry(run.opening, last, run.closest, refined)
-        text = f"{run.opening}{self.prompter.seeds(seed)}{tail}"
+            head = run.opening + self.prompter.seeds(seed)
+            text = head + self.prompter.retry(head, last, run.closest, refined)
         parameters = self.parameters
         if changed != "{}":
             parameters = write_parameters({**read_parameters(parameters), **read_parameters(changed)})

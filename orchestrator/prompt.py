@@ -95,8 +95,11 @@ class Prompter:
         shown = "\n".join(f"### {seed.label}\n{fence('seed', seed.text)}" for seed in seeds)
         return f"\n## Code to build around\n\n{shown}\n"
 
-    def retry(self, opening: str, last: Attempt, closest: Attempt | None, refined: PromptRefined) -> str:
-        """What the next attempt must know: every failing id, then as many details as there is room for."""
+    def retry(self, head: str, last: Attempt, closest: Attempt | None, refined: PromptRefined) -> str:
+        """What the next attempt must know: every failing id, then as many details as there is room for.
+
+        `head` is what stands before it in the prompt: the opening and the code seeds.
+        """
         failing = last.failing
         ids = "\n- ".join([case.id for case in failing])
         cases = f"\n## Failing cases\n\n- {ids}\n" if failing else ""
@@ -104,8 +107,11 @@ class Prompter:
         told = f"\n# Attempt {refined.attempt}\n\n{standing(last, failing, closest)}{cases}{notes}"
         if refined.feedback != "details":
             return told
-        share = None if self.room is None else max(0, self.room - len(opening) - len(told)) // 3
-        return told + self.details(last, failing, closest, share)
+        if self.room is None:
+            return told + self.details(last, failing, closest, None)
+        left = max(0, self.room - len(head) - len(told))
+        details = self.details(last, failing, closest, left // 3)
+        return told + details if len(details) <= left else told
 
     def details(self, last: Attempt, failing: Sequence[CaseResult], closest: Attempt | None, share: int | None) -> str:
         """Messages of the failing cases and the closest candidate, fenced, each of at most `share` characters."""

@@ -113,10 +113,13 @@ class Supervisor:
         self.is_waiting = True
         if seconds is None:
             return None
-        self.deadline = self.loop.time() + seconds
+        deadline = self.deadline = self.loop.time() + seconds
+        if self.timer is not None and self.timer.when() > deadline:
+            self.timer.cancel()
+            self.timer = None
         if self.timer is None:
-            self.timer = self.loop.call_at(self.deadline, self.look)
-        return self.deadline
+            self.timer = self.loop.call_at(deadline, self.look)
+        return deadline
 
     def refuse(self, awaitable: Awaitable[object]) -> NoReturn:
         """Begin nothing more: what was under way when the host cancelled has swallowed the cancellation."""

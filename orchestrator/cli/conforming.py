@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Self
 
 import attrs
 
@@ -73,7 +74,7 @@ class Watched:
         closers.enter_context(orchestrator.bus.subscribe(Progress(mirror, screen), run_id=run_id, name="progress"))
         return cls(orchestrator, closers)
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -69,7 +69,7 @@ class TableEvent(TransitionsEvent):
             if not transition.where or transition.fits(event):
                 model.moved(event, transition.dest or state)
                 return True
-        self.machine.refuse(state, event)
+        return self.machine.refuse(state, event)
 
 
 class TableMachine(Machine):

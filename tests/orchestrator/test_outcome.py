@@ -39,9 +39,8 @@ def test_exhausted_as_plain_data() -> None:
     """The whole result, field by field."""
     used = Usage(input_tokens=30, output_tokens=4, money_micro=2)
     answers = [Generation(candidate=Candidate("x = 0"), usage=used), OSError("down")]
-    result = engine(answers, [{"a": True, "b": "0 != 1"}], budget=Budget(attempts=2, money_micro=99)).run(
-        SPEC, run_id="r"
-    )
+    made = engine(answers, [{"a": True, "b": "0 != 1"}], budget=Budget(attempts=2, money_micro=99))
+    result = made.run(SPEC, run_id="r")
     first, second = result.history
     attempt = {
         "attempt": 1,
@@ -123,7 +122,7 @@ def test_errors_name_the_run_and_the_reason() -> None:
     with pytest.raises(OrchestratorError) as caught:
         engine([GeneratorUnavailableError("401: check the key")], []).run(SPEC, run_id="r")
     assert str(caught.value) == (
-        "run r was interrupted in state generating: the generator is unavailable: 401: check the key"
+        "run r interrupted in state generating: the generator is unavailable: 401: check the key"
     )
     assert isinstance(caught.value.__cause__, GeneratorUnavailableError)
 

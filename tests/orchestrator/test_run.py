@@ -106,8 +106,8 @@ def test_fold_gives_the_same_run(script: str, is_stored: bool) -> None:
     """
     answers, verdicts, budget = SCRIPTS[script]
     report = played(answers, verdicts, budget)
-    texts = {blob.digest: blob.text for record in report.records for blob in blobs_of(record)}
-    records = [decode(encode(record), texts.get) if is_stored else record for record in report.records]
+    texts: dict[str, str] = {blob.digest: blob.text for record in report.records for blob in blobs_of(record)}
+    records = [decode(encode(record), texts) if is_stored else record for record in report.records]
     run = folded(records, budget)
     assert (run.state, run.sequence, run.attempts, run.closest) == (
         report.state,

@@ -126,7 +126,7 @@ def test_composition() -> None:
     them.
     """
     seeds = Augmentations(seeds=[CodeSeed("a", "AAA"), CodeSeed("b", "BBB")])
-    parts = [
+    parts: list[Strategy] = [
         ParameterVariation({"t": [1], "u": [2]}),
         SeedMixing(["a"]),
         Noting(),
