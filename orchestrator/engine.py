@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -126,7 +127,31 @@ class Orchestrator:
         RunFailedError for an error in the configuration's own code; the last three carry the report so far.
         Cancelling the awaiting task ends the invocation in order and re-raises.
         """
-        run = self.begin(spec, run_id or self.new_id())
+        with self.held(run_id := run_id or self.new_id()):
+            return await self.finish(self.begin(spec, run_id))
+
+    def resume(self, run_id: str) -> Passed | Exhausted:
+        """`aresume` for callers without a loop of their own; blocks until the run is over."""
+        return run_blocking(self.aresume(run_id))
+
+    async def aresume(self, run_id: str) -> Passed | Exhausted:
+        """Go on with a run in this orchestrator's journal, where it was left; nothing is bought twice.
+
+        The orchestrator's budget holds from here; where it differs from the recorded one, that is recorded.
+        Raises ResumeRefusedError when the run cannot go on as asked (it passed, its identity differs, a limit
+        is still reached), RunHeldError when another process has it, and otherwise as `arun` does.
+        """
+        from orchestrator.resuming import reopen
+
+        with self.held(run_id):
+            return await self.finish(await reopen(self, run_id))
+
+    def held(self, run_id: str) -> AbstractContextManager[None]:
+        """The run, held against every other orchestrator and process while it is worked on."""
+        return nullcontext() if self.journal is None else self.journal.hold(run_id)
+
+    async def finish(self, run: Run) -> Passed | Exhausted:
+        """Drive a run to the end of its invocation."""
         supervisor = Supervisor(lambda it, is_overdue: self.driver.drive(run, it, is_overdue))
         try:
             await supervisor.run()
@@ -159,11 +184,14 @@ class Orchestrator:
             opening=self.driver.prompter.opening(spec),
         )
         limit = self.driver.generator.max_prompt_characters
-        if limit is not None and len(run.opening) > limit:
-            raise SpecTooLargeError(
-                f"the spec needs {len(run.opening)} characters of prompt, {self.driver.generator.name} takes {limit}: "
-                "shorten the spec, its examples or style, or use a generator with a larger context"
-            )
+        if limit is not None:
+            seed = self.strategy.refine(run, None).seed
+            needed = len(run.opening) + len(self.driver.prompter.seeds(seed))
+            if needed > limit:
+                raise SpecTooLargeError(
+                    f"the spec needs {needed} characters of prompt, {self.driver.generator.name} takes {limit}: "
+                    "shorten the spec, its examples, style or seeds, or use a generator with a larger context"
+                )
         run.fire(
             ExecutionStart(
                 table_digest=machine.table.digest,

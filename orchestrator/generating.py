@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from orchestrator.adapter_errors import GenerationError
 from orchestrator.answers import checked_answer
+from orchestrator.candidate import Candidate
 from orchestrator.parameters import read_parameters
 from orchestrator.ports import Generation, Request
 from orchestrator.run import Run
+from orchestrator.wording import describe
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge, Reservation
 from orchestrator_events.decision import Ruling
@@ -20,7 +23,7 @@ from orchestrator_events.run import (
 )
 from orchestrator_states.run import RunState
 
-__all__ = ["InterruptionError", "abandoned", "failed_generation", "intend", "request_for", "taken"]
+__all__ = ["InterruptionError", "abandoned", "failed_generation", "in_flight", "intend", "request_for", "taken"]
 
 
 class InterruptionError(Exception):
@@ -67,11 +70,15 @@ def request_for(run: Run, ready: PromptReady, call: GenerationStarted, language:
 
 
 def taken(run: Run, key: str, answer: Generation, limit: int, begun: int, isolation: str) -> None:
-    """Fire what the generator answered, charged; GenerationError for what is no candidate."""
+    """Fire what the generator answered, charged: a candidate, or a failed attempt for what is none."""
     ready = run.ready
     assert ready is not None
-    form, blob = checked_answer(answer, limit)
     ledger = run.ledger
+    try:
+        form, blob = checked_answer(answer, limit)
+    except GenerationError as error:
+        charge = ledger.charge(key, getattr(answer, "usage", None), written(answer))
+        return failed_generation(run, key, describe(error), begun, charge, isolation)
     charge = ledger.charge(key, answer.usage, blob.text or "")
     over = ledger.overrun(key, charge)
     run.fire(
@@ -87,6 +94,16 @@ def taken(run: Run, key: str, answer: Generation, limit: int, begun: int, isolat
     )
     if over:
         run.fire(BudgetOverrun(attempt=ready.attempt, limits=over))
+    return None
+
+
+def written(answer: object) -> str:
+    """What the generator wrote, though it is no candidate: it was paid for all the same."""
+    candidate = answer.candidate if isinstance(answer, Generation) else None
+    if not isinstance(candidate, Candidate):
+        return ""
+    parts: tuple[object, ...] = (candidate.text, *candidate.files.values())
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def failed_generation(run: Run, key: str, reason: str, begun: int, charge: Charge, isolation: str) -> None:
@@ -109,9 +126,14 @@ def failed_generation(run: Run, key: str, reason: str, begun: int, charge: Charg
         run.fire(BudgetOverrun(attempt=ready.attempt, limits=over))
 
 
+def in_flight(run: Run) -> bool:
+    """Whether a call was started whose outcome is not recorded."""
+    return run.state == RunState.GENERATING and run.started is not None
+
+
 def abandoned(run: Run, reason: str) -> None:
     """Charge a call in flight whose answer will not be used."""
-    if run.state == RunState.GENERATING and run.started is not None:
+    if in_flight(run) and run.started is not None:
         key = run.started.reservation.key
         charge = run.ledger.worst_case(key)
         run.fire(GenerationAbandoned(attempt=run.started.attempt, key=key, charge=charge, reason=reason))

@@ -19,6 +19,8 @@ from orchestrator_events.execution import (
     BudgetRaised,
     ExecutionCancelled,
     ExecutionEnd,
+    ExecutionInterrupted,
+    ExecutionResumed,
     ExecutionStart,
     SubscriberFailed,
 )
@@ -39,6 +41,8 @@ from orchestrator_events.run import (
 from orchestrator_states.machine import TableMachine
 
 __all__ = ["Attempt", "Run"]
+
+new_record = tuple.__new__
 
 
 @attrs.define(eq=False)
@@ -95,22 +99,20 @@ class Run:
 
     def fire(self, event: Event) -> None:
         """Fire an event; IllegalTransitionError, with nothing moved, when the table does not allow it."""
-        trigger = self.machine.events.get(event.name)
-        if trigger is None:
-            self.machine.refuse(self.state, event)
-        trigger.trigger(self, event)
+        self.moved(event, self.machine.target(self.state, event))
 
     def moved(self, event: Event, target: str) -> None:
         """The table allows the event: make its record, and apply it."""
-        record = Record(self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event)
+        # A named tuple made by its base: its own constructor is a Python function, one more call an event.
+        record = new_record(
+            Record, (self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event)
+        )
         self.outbox.append(record)
         self.apply(record)
 
     def apply(self, record: Record) -> None:
         """Fold one record into the run."""
-        self.state = record.target
-        self.sequence = record.sequence
-        event = record.event
+        _, self.sequence, _, _, _, self.state, event = record
         change = CHANGES.get(type(event))
         if change is not None:
             change(self, event)
@@ -126,6 +128,17 @@ def ended(run: Run, event: ExecutionEnd) -> None:
     """The invocation's active time joins that of the earlier ones."""
     run.ledger.carried_us = event.active_us
     run.ledger.started_us = None
+
+
+def cut_off(run: Run, event: ExecutionInterrupted) -> None:
+    """An earlier invocation has no end: what its records measured of its time is carried over."""
+    run.ledger.carried_us = event.active_us
+
+
+def resumed(run: Run, _: ExecutionResumed) -> None:
+    """The run goes on: whatever had ended it no longer does."""
+    run.exhausted = None
+    run.given_up = ""
 
 
 def prompted(run: Run, event: PromptReady) -> None:
@@ -209,6 +222,8 @@ def noted_failure(run: Run, event: SubscriberFailed) -> None:
 CHANGES: dict[type[Event], Callable[[Run, Any], None]] = {
     ExecutionStart: started,
     ExecutionEnd: ended,
+    ExecutionInterrupted: cut_off,
+    ExecutionResumed: resumed,
     PromptReady: prompted,
     GenerationStarted: called,
     CandidateGenerated: generated,

@@ -12,6 +12,8 @@ __all__ = ["DEFAULT_ATTEMPTS", "DEFAULT_REPEATS", "Budget", "Charge", "Reservati
 
 DEFAULT_ATTEMPTS = 5
 DEFAULT_REPEATS = 3
+ADVANCED_BY_EVERY_CALL = ("attempts", "tokens", "input_tokens", "output_tokens")
+"""Limits that every call brings nearer, beside time; money alone bounds no generator that reports a cost of 0."""
 
 
 @attrs.frozen(kw_only=True)
@@ -38,10 +40,10 @@ class Budget:
         for name, limit in limits.items():
             if limit is not None and (type(limit) is not int or limit < 1):
                 raise ValueError(f"budget.{name} must be a whole number above 0 or None, not {limit!r}")
-        del limits["repeats"]
-        if seconds is None and all(limit is None for limit in limits.values()):
+        if seconds is None and all(limits[name] is None for name in ADVANCED_BY_EVERY_CALL):
             raise ValueError(
-                "a budget needs at least one of attempts, seconds, tokens, input_tokens, output_tokens, money_micro"
+                "a budget needs at least one of attempts, seconds, tokens, input_tokens and output_tokens: "
+                "calls that cost nothing, or never repeat, would go on for ever"
             )
 
     @cached_property

@@ -3,14 +3,22 @@
 OrchestratorError
 ├── EventError            a record or an event cannot be read, written or found
 ├── JournalError          a journal cannot append or read
-│   └── JournalConflictError   another writer got there first
+│   ├── JournalConflictError   another writer got there first
+│   └── RunHeldError           another orchestrator or process works on the run
 ├── StateError            a lifecycle is malformed or an event is illegal in a state
 └── (orchestrator.errors) everything a run, a file or an adapter can raise
 """
 
 from __future__ import annotations
 
-__all__ = ["EventError", "JournalConflictError", "JournalError", "OrchestratorError", "StateError"]
+__all__ = [
+    "EventError",
+    "JournalConflictError",
+    "JournalError",
+    "OrchestratorError",
+    "RunHeldError",
+    "StateError",
+]
 
 
 class OrchestratorError(Exception):
@@ -35,6 +43,10 @@ class JournalError(OrchestratorError):
         super().__init__(message)
         self.run_id = run_id
         self.sequence = sequence
+
+
+class RunHeldError(JournalError):
+    """Another orchestrator or process works on the run; nothing was written."""
 
 
 class JournalConflictError(JournalError):

@@ -60,6 +60,7 @@ class ExecutionInterrupted(Fact):
 
     name: ClassVar[str] = "execution:interrupted"
     invocation: Annotated[int, "Number of the invocation that was cut off."]
+    active_us: Annotated[int, "Active time of the run up to there, as far as its records measured it, microseconds."]
 
 
 @attrs.frozen(kw_only=True)

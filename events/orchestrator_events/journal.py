@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import attrs
@@ -48,6 +49,13 @@ class Journal(Protocol):
 
     async def head(self, run_id: str) -> Head:
         """Digest and number of a run's entries."""
+        ...
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """Keep every other orchestrator and process from writing this run; entering raises RunHeldError.
+
+        A process that dies holds nothing any longer.
+        """
         ...
 
     async def run_ids(self) -> tuple[str, ...]:

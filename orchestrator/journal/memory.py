@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from threading import Lock
 
 import attrs
 
+from orchestrator.journal.holding import Holds
 from orchestrator.journal.order import check_order
 from orchestrator_events.codec import encode
 from orchestrator_events.journal import Batch, Head
@@ -34,6 +36,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
         self.lock = Lock()
+        self.holds = Holds(None)
 
     async def append(self, batch: Batch) -> None:
         """Keep a batch; JournalConflictError, with nothing kept, when it does not follow the last."""
@@ -46,6 +49,10 @@ class MemoryJournal:
                 check_order(batch, len(stream.records), stream.epoch)
             stream.records += batch.records
             stream.epoch = batch.epoch
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """Keep every other orchestrator from writing this run while the block is entered."""
+        return self.holds.hold(run_id)
 
     async def read(self, run_id: str, after: int = 0) -> AsyncIterator[Entry]:
         """Every entry of a run with a sequence above `after`, in order; none for an unknown run."""

@@ -31,10 +31,10 @@ def check_order(batch: Batch, last: int, epoch: int) -> None:
             run_id=batch.run_id,
             sequence=first,
         )
-    last = records[-1]
-    if last.sequence - first + 1 != len(records) or {last.run_id, records[0].run_id} != {batch.run_id}:
+    end = records[-1]
+    if end.sequence - first + 1 != len(records) or {end.run_id, records[0].run_id} != {batch.run_id}:
         raise JournalError(
-            f"run {batch.run_id}: the batch holds records {first} to {last.sequence} of run "
+            f"run {batch.run_id}: the batch holds records {first} to {end.sequence} of run "
             f"{records[0].run_id}, {len(records)} in all: append the records of one run without a gap",
             run_id=batch.run_id,
             sequence=first,

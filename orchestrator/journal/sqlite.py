@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from pathlib import Path
 from threading import Lock
@@ -12,6 +12,7 @@ from typing import Self
 
 from orchestrator.journal.batches import BatchTable, StoredBatch
 from orchestrator.journal.framing import EncodedBatch, encode_batch
+from orchestrator.journal.holding import Holds
 from orchestrator.journal.schema import STORAGE_FAULTS, open_database, storage_error
 from orchestrator.journal.verification import BatchReader
 from orchestrator.journal.writer import GroupWriter
@@ -43,6 +44,7 @@ class SqliteJournal:
         connection = open_database(self.path, read_only=read_only, lock_wait_s=lock_wait_s)
         self.table = BatchTable(connection, self.path)
         self.writer = GroupWriter(self.commit)
+        self.holds = Holds(self.path.with_name(f"{self.path.name}-hold"))
 
     async def append(self, batch: Batch) -> None:
         """Store a batch with its blobs in one transaction.
@@ -87,6 +89,10 @@ class SqliteJournal:
         """Every run in the journal, oldest first."""
         with self.access():
             return self.table.run_ids()
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """Keep every other orchestrator and process from writing this run while the block is entered."""
+        return self.holds.hold(run_id)
 
     def close(self) -> None:
         """Commit what is queued and close the file; closing twice does nothing."""

@@ -57,19 +57,14 @@ class TableTransition(Transition):
 
 
 class TableEvent(TransitionsEvent):
-    """A trigger: finds the row and hands the move to the model, or refuses."""
+    """A trigger: its transitions by the state they leave."""
 
     machine: TableMachine
 
     def trigger(self, model: Model, event: Event) -> bool:  # type: ignore[override]  # packing arguments costs
         """Apply an event to the model; raises IllegalTransitionError, with nothing moved, where it is illegal."""
-        state = model.state
-        transition: TableTransition
-        for transition in self.transitions.get(state, ()):  # type: ignore[assignment]  # as transition_cls made them
-            if not transition.where or transition.fits(event):
-                model.moved(event, transition.dest or state)
-                return True
-        return self.machine.refuse(state, event)
+        self.machine.fire(model, event)
+        return True
 
 
 class TableMachine(Machine):
@@ -90,10 +85,17 @@ class TableMachine(Machine):
 
     def fire(self, model: Model, event: Event) -> None:
         """Fire an event at a model; IllegalTransitionError when neither row nor note allows it."""
+        model.moved(event, self.target(model.state, event))
+
+    def target(self, state: str, event: Event) -> str:
+        """The state that the event leads to, the same for a note; IllegalTransitionError when it is illegal."""
         trigger = self.events.get(event.name)
-        if trigger is None:
-            self.refuse(model.state, event)
-        trigger.trigger(model, event)
+        if trigger is not None:
+            transition: TableTransition
+            for transition in trigger.transitions.get(state, ()):
+                if not transition.where or transition.fits(event):
+                    return transition.dest or state
+        self.refuse(state, event)
 
     def refuse(self, state: str, event: Event) -> NoReturn:
         """Raise IllegalTransitionError, naming what is allowed in the state."""

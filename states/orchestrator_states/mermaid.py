@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from json import dumps
 
-from orchestrator_states.graph import Graph, Group, graph_of, note_lines
+from orchestrator_states.graph import Graph, Group, Label, graph_of, note_lines
 from orchestrator_states.identifiers import identifiers
 from orchestrator_states.lifecycle import Lifecycle
+from orchestrator_states.path import PathOverlay
 from orchestrator_states.svg.style import LIGHT, TIMES, tone_of
 
 __all__ = ["to_mermaid"]
@@ -21,11 +22,12 @@ ESCAPES = {"#": "#35;", ":": "#58;", ";": "#59;", '"': "#quot;", "<": "#lt;", ">
 """Mermaid's own; the colon has one because releases before 11 end a label at its second colon."""
 
 
-def to_mermaid(lifecycle: Lifecycle, visits: Mapping[str, int] | None = None) -> str:
+def to_mermaid(lifecycle: Lifecycle, *, path: PathOverlay | None = None) -> str:
     """Mermaid text of a lifecycle, the same for the same table; ends in a newline.
 
     Events that go the same way share an arrow, states that several rows treat alike are one more, dashed
-    node, and notes are comments. `visits` puts how often a run was in a state beside its name.
+    node, and notes are comments. `path` puts how often and how long a run was in a state beside its name, and
+    how often it took a move beside the event; the states it saw have a thick border.
     """
     graph = graph_of(lifecycle)
     words = identifiers((*lifecycle.states, *(group.name for group in graph.groups)))
@@ -35,27 +37,49 @@ def to_mermaid(lifecycle: Lifecycle, visits: Mapping[str, int] | None = None) ->
         "---",
         "stateDiagram-v2",
         f"{INDENT}direction LR",
-        *(INDENT + line for line in body(graph, words, visits or {})),
+        *(INDENT + line for line in body(graph, words, path or PathOverlay())),
     ]
     return "\n".join(lines) + "\n"
 
 
-def body(graph: Graph, words: Mapping[str, str], visits: Mapping[str, int]) -> Iterator[str]:
+def body(graph: Graph, words: Mapping[str, str], path: PathOverlay) -> Iterator[str]:
     """Names, arrows, colours and notes."""
     lifecycle = graph.lifecycle
     for state in lifecycle.states:
-        shown = f"{state} {TIMES}{visits[state]}" if visits.get(state) else str(state)
+        shown = state_text(state, path)
         if shown != words[state]:
             yield f'state "{escaped(shown)}" as {words[state]}'
     for group in graph.groups:
         yield f'state "{group_text(group)}" as {words[group.name]}'
     yield f"[*] --> {words[lifecycle.initial]}"
     for arrow in graph.arrows:
-        label = "<br>".join(escaped(line.text) for line in arrow.labels)
+        label = "<br>".join(escaped(label_text(line, path)) for line in arrow.labels)
         yield f"{words[arrow.source]} --> {words[arrow.target]} : {label}"
     yield from (f"{words[state]} --> [*]" for state in lifecycle.resting)
     yield from colours(graph, words)
+    yield from seen(lifecycle, words, path)
     yield from (f"%% {line}" for line in note_lines(lifecycle))
+
+
+def state_text(state: str, path: PathOverlay) -> str:
+    """A state's name, with how often and how long a run was there."""
+    if not path.visits.get(state):
+        return str(state)
+    return " ".join(filter(None, (state, f"{TIMES}{path.visits[state]}", path.time(state))))
+
+
+def label_text(label: Label, path: PathOverlay) -> str:
+    """An event with its conditions, and how often a run took it."""
+    taken = path.taken(label.moves)
+    return f"{label.text} {TIMES}{taken}" if taken else label.text
+
+
+def seen(lifecycle: Lifecycle, words: Mapping[str, str], path: PathOverlay) -> Iterator[str]:
+    """A thick border for the states that a run saw."""
+    states = [words[state] for state in lifecycle.states if path.visits.get(state)]
+    if states:
+        yield "classDef been stroke-width:3px"
+        yield f"class {','.join(states)} been"
 
 
 def group_text(group: Group) -> str:

@@ -135,7 +135,7 @@ def test_hanging_evaluator_is_stopped() -> None:
 )
 def test_total_spend(limit: str, usage: dict[str, int], calls: int) -> None:
     """'Total token spend', input, output and money alike: the sums stay within the limit, which is named."""
-    budget = Budget(attempts=None, **{limit: 1_000})
+    budget = Budget(attempts=99, **{limit: 1_000})
     result = exhausted([metered(**usage)], budget)
     spent = {
         "tokens": result.usage.input_tokens + result.usage.output_tokens,
@@ -278,6 +278,23 @@ def test_failed_call_is_charged() -> None:
     charge = result.history[0].charge
     assert charge is not None
     assert (charge.input_tokens > 10, charge.output_tokens >= 1, charge.estimated) == (True, True, True)
+
+
+@pytest.mark.parametrize("candidate", [Candidate(""), Candidate("x" * 2_000)], ids=["empty", "flood"])
+def test_answer_that_is_no_candidate_is_charged_as_reported(candidate: Candidate) -> None:
+    """An answer that is refused was paid for: what it reports is charged, and overruns stop the run."""
+    answer = Generation(candidate=candidate, usage=Usage(input_tokens=60, output_tokens=900))
+    result = exhausted([answer], Budget(attempts=9, tokens=1_500), candidate_limit=1_000)
+    assert (result.attempts, result.history[0].charge) == (2, Charge(input_tokens=60, output_tokens=900))
+    assert (result.limit, said(result)) == ("tokens", ["tokens"])
+
+
+def test_flood_that_is_refused_is_charged_by_its_length() -> None:
+    """Without a report, a refused answer is charged for what it wrote: four characters a token."""
+    result = exhausted(["x" * 2_000], Budget(attempts=1), candidate_limit=1_000)
+    charge = result.history[0].charge
+    assert charge is not None
+    assert (charge.output_tokens, charge.estimated) == (500, True)
 
 
 def test_hanging_call_is_charged_in_full() -> None:

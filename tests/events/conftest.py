@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import attrs
 import pytest
@@ -45,6 +46,10 @@ class ListJournal:
     async def head(self, run_id: str) -> Head:
         """How many records the run has."""
         return Head(GENESIS, len(self.records(run_id)))
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:  # noqa: ARG002 -- the port's signature
+        """Nobody else writes here."""
+        return nullcontext()
 
     async def run_ids(self) -> tuple[str, ...]:
         """The runs of the batches kept."""

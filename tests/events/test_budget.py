@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator_events import Budget
 
-METERED = ("attempts", "seconds", "tokens", "input_tokens", "output_tokens", "money_micro")
+HARD = ("attempts", "seconds", "tokens", "input_tokens", "output_tokens")
 
 
 def test_the_default_is_five_attempts_and_three_repeats() -> None:
@@ -20,12 +20,18 @@ def test_a_budget_without_a_hard_limit_is_refused() -> None:
         Budget(attempts=None, repeats=3)
 
 
-@pytest.mark.parametrize("limit", METERED)
+def test_money_alone_is_no_bound() -> None:
+    """A generator that reports a cost of 0 would be called for ever."""
+    with pytest.raises(ValueError, match="calls that cost nothing"):
+        Budget(attempts=None, money_micro=1_000)
+
+
+@pytest.mark.parametrize("limit", HARD)
 def test_any_one_hard_limit_suffices(limit: str) -> None:
-    """Each of the six bounds a run by itself."""
+    """Each of the five bounds a run by itself."""
     limits: dict[str, int | None] = {"attempts": None, "repeats": None, limit: 1}
     budget = Budget(**limits)
-    assert [name for name in METERED if getattr(budget, name) is not None] == [limit]
+    assert [name for name in HARD if getattr(budget, name) is not None] == [limit]
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "5", float("nan")])

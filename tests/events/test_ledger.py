@@ -34,8 +34,8 @@ class MovableClock(Clock, Protocol):
 
 
 def no_limit_but(**limits: float | None) -> Budget:
-    """A budget of these limits alone."""
-    return Budget(**{"attempts": None, "repeats": None, **limits})  # type: ignore[arg-type]
+    """A budget in which no other limit is ever near; money alone would be refused."""
+    return Budget(**{"attempts": 10**9, "repeats": None, **limits})  # type: ignore[arg-type]
 
 
 def test_tokens_are_estimated_at_four_characters_rounded_up_and_never_zero() -> None:

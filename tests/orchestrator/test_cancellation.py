@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import attrs
@@ -51,6 +52,10 @@ class SlowJournal:
         await pause(3)
         await self.kept.append(batch)
         self.stored.append(batch)
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """As the journal that keeps."""
+        return self.kept.hold(run_id)
 
     def read(self, run_id: str, after: int = 0) -> AsyncIterator[Entry]:
         """What was stored."""

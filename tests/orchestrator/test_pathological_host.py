@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import attrs
@@ -357,6 +358,10 @@ class FailingJournal:
         if self.appends >= self.at:
             raise self.error
         await self.kept.append(batch)
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """As the journal that keeps."""
+        return self.kept.hold(run_id)
 
     def read(self, run_id: str, after: int = 0) -> AsyncIterator[Entry]:
         """What was kept."""

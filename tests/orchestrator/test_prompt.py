@@ -162,7 +162,6 @@ def test_spec_that_fits_exactly_is_taken() -> None:
         prompts(["x"], [{"a": True}], room=len(OPENING) - 1)
 
 
-@pytest.mark.xfail(reason="only the opening is measured before a run")
 def test_seeds_count_for_what_fits() -> None:
     """Code seeds are part of the first prompt: with them it may not fit, which is said before anything is
     spent.

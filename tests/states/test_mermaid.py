@@ -7,6 +7,7 @@ from html import unescape
 
 from orchestrator_states import RUN, Lifecycle
 from orchestrator_states.mermaid import to_mermaid
+from orchestrator_states.path import PathOverlay
 
 
 def test_small_table_in_full(chain: Lifecycle) -> None:
@@ -81,5 +82,5 @@ def test_names_that_collide_stay_apart(odd: Lifecycle) -> None:
 
 def test_visits_stand_beside_the_names(chain: Lifecycle) -> None:
     """With visits the names tell how often a run was there; states it never saw stay as they are."""
-    lines = [line.strip() for line in to_mermaid(chain, {"a": 3, "b": 0}).splitlines()]
+    lines = [line.strip() for line in to_mermaid(chain, path=PathOverlay(visits={"a": 3, "b": 0})).splitlines()]
     assert [line for line in lines if line.startswith("state ")] == ['state "a \u00d73" as a']

@@ -7,10 +7,9 @@ from itertools import pairwise
 from re import sub
 from xml.sax.saxutils import escape
 
-import attrs
-
 from orchestrator_states.graph import Arrow, Graph, Label, graph_of
 from orchestrator_states.lifecycle import Lifecycle
+from orchestrator_states.path import PathOverlay
 from orchestrator_states.svg.draft import LABEL_LINE, label_width
 from orchestrator_states.svg.geometry import Point, Rectangle
 from orchestrator_states.svg.labels import LabelPlace
@@ -18,7 +17,7 @@ from orchestrator_states.svg.layout import Layout, Route, lay_out
 from orchestrator_states.svg.legend import legend, legend_height
 from orchestrator_states.svg.style import TIMES, stylesheet, tone_of
 
-__all__ = ["PathOverlay", "to_svg"]
+__all__ = ["to_svg"]
 
 MARGIN = 32
 HEADER = 76
@@ -29,19 +28,11 @@ NARROWEST_PAPER = 560
 LONGEST_LINE = 26
 
 
-@attrs.frozen
-class PathOverlay:
-    """Where a run has been: visits by state, and how often it took each (state, event, next state)."""
-
-    visits: Mapping[str, int] = attrs.field(factory=dict)
-    moves: Mapping[tuple[str, str, str], int] = attrs.field(factory=dict)
-
-
 def to_svg(lifecycle: Lifecycle, *, path: PathOverlay | None = None) -> str:
     """The picture of a lifecycle, light and dark, as an SVG document; the same table gives the same bytes.
 
-    With `path` it also shows how often a run was in each state and took each move. Raises LayoutError for a
-    table too dense to be drawn.
+    With `path` it also shows how often and how long a run was in each state, and how often it took each move.
+    Raises LayoutError for a table too dense to be drawn.
     """
     graph = graph_of(lifecycle)
     texts = {(arrow.source, arrow.target): texts_of(arrow, path) for arrow in graph.arrows}
@@ -50,15 +41,16 @@ def to_svg(lifecycle: Lifecycle, *, path: PathOverlay | None = None) -> str:
     width = max(extent.width + 2 * MARGIN, NARROWEST_PAPER)
     shift = Point((width - extent.width) // 2 - extent.left, HEADER - extent.top)
     foot = HEADER + extent.height + 28
-    height = foot + legend_height(width - 2 * MARGIN) + MARGIN - 8
+    has_path = path is not None
+    height = foot + legend_height(width - 2 * MARGIN, has_path=has_path) + MARGIN - 8
     parts = [
-        *opening(graph, width, height),
+        *opening(graph, width, height, path),
         f'<g transform="translate({shift.x} {shift.y})">',
         *frames(layout),
         *arrows(layout, texts, path),
         *states(layout, path),
         "</g>",
-        *legend(MARGIN, foot, width - 2 * MARGIN),
+        *legend(MARGIN, foot, width - 2 * MARGIN, has_path=has_path),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -79,10 +71,10 @@ def texts_of(arrow: Arrow, path: PathOverlay | None) -> tuple[str, ...]:
 
 def taken(label: Label, path: PathOverlay | None) -> int:
     """How often a run took any move that a label stands for."""
-    return sum(path.moves.get(move, 0) for move in label.moves) if path else 0
+    return path.taken(label.moves) if path else 0
 
 
-def opening(graph: Graph, width: int, height: int) -> Iterator[str]:
+def opening(graph: Graph, width: int, height: int, path: PathOverlay | None) -> Iterator[str]:
     """The document's head: size, description for those who cannot see it, style, paper and title."""
     name = escape(graph.lifecycle.name)
     identifier = "lifecycle-" + sub(r"[^0-9A-Za-z]+", "-", graph.lifecycle.name)
@@ -90,21 +82,29 @@ def opening(graph: Graph, width: int, height: int) -> Iterator[str]:
     labelled = f'role="img" aria-labelledby="{identifier}-title {identifier}-description"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" class="lifecycle" {size} {labelled}>'
     yield f'<title id="{identifier}-title">Lifecycle {name}</title>'
-    yield f'<desc id="{identifier}-description">{escape(description(graph))}</desc>'
-    yield f"<style>\n{stylesheet()}</style>"
+    yield f'<desc id="{identifier}-description">{escape(description(graph, path))}</desc>'
+    yield f"<style>\n{stylesheet(has_path=path is not None)}</style>"
     yield f'<rect class="paper" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="14"/>'
     yield f'<text class="name" x="{MARGIN}" y="42">{name}<tspan class="hint" dx="9">lifecycle</tspan></text>'
 
 
-def description(graph: Graph) -> str:
-    """The table in words."""
+def description(graph: Graph, path: PathOverlay | None) -> str:
+    """The table in words, and where the run has been."""
     lifecycle = graph.lifecycle
     named = {group.name: f"{group.title} ({', '.join(group.states)})" for group in graph.groups}
     lines = [f"Starts in {lifecycle.initial}. Rests in {', '.join(lifecycle.resting)}."]
     for arrow in graph.arrows:
         source, target = named.get(arrow.source, arrow.source), named.get(arrow.target, arrow.target)
         lines += [f"{source}: {label.text} leads to {target}." for label in arrow.labels]
+    for state in lifecycle.states if path else ():
+        lines += [f"The run was in {state}: {been(path, state)}."] if path and path.visits.get(state) else []
     return "\n".join(lines)
+
+
+def been(path: PathOverlay, state: str) -> str:
+    """How often a run was in a state, and how long."""
+    time = path.time(state)
+    return f"{TIMES}{path.visits[state]}, {time}" if time else f"{TIMES}{path.visits[state]}"
 
 
 def frames(layout: Layout) -> Iterator[str]:
@@ -175,7 +175,10 @@ def states(layout: Layout, path: PathOverlay | None) -> Iterator[str]:
         yield f'<rect class="box" {box(area)} rx="{area.height // 2 if is_resting else 10}"/>'
         if is_resting:
             yield f'<rect class="ring" {box(area.grown(-4))} rx="{area.height // 2 - 4}"/>'
-        yield f'<text x="{area.centre.x}" y="{area.centre.y + 5}">{escape(state)}</text>'
+        time = path.time(state) if path else ""
+        yield f'<text x="{area.centre.x}" y="{area.centre.y - 2 if time else area.centre.y + 5}">{escape(state)}</text>'
+        if time:
+            yield f'<text class="time" x="{area.centre.x}" y="{area.centre.y + 14}">{time}</text>'
         yield "</g>"
         if path and path.visits.get(state):
             yield from badge(area, path.visits[state])

@@ -99,9 +99,10 @@ def tone_of(state: str, *, is_initial: bool, is_resting: bool) -> str:
     return "start" if is_initial else "open"
 
 
-def stylesheet() -> str:
+def stylesheet(*, has_path: bool = False) -> str:
     """The rules of a picture, both schemes; all of them hold inside the picture only."""
-    light, dark = (scoped(rules) for rules in ([*FACES, *colours(LIGHT)], colours(DARK)))
+    faces = (*FACES, *PATH_FACES) if has_path else FACES
+    light, dark = (scoped(rules) for rules in ([*faces, *colours(LIGHT)], colours(DARK)))
     return f"{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
 
 
@@ -126,6 +127,7 @@ FACES = (
     ".taken .line { stroke-width: 2.6; }",
     ".idle .line { stroke-dasharray: 5 5; }",
 )
+PATH_FACES = (".state .time { font-size: 11px; font-weight: 400; }",)
 
 
 def colours(scheme: Scheme) -> list[str]:

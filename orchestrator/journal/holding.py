@@ -1,0 +1,70 @@
+"""Holding a run: one orchestrator works on it at a time, across processes, and a dead process holds nothing.
+
+A lock on one byte of a file beside the journal, at an offset taken from the run's id. The kernel gives it back
+when the process ends, however it ends, so there is no lease to expire and none to clean up. Open-file-description
+locks are used where the system has them: a plain record lock is dropped as soon as anyone in the process closes
+the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+
+from orchestrator_events.errors import RunHeldError
+
+__all__ = ["Holds"]
+
+SET_LOCK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+
+
+class Holds:
+    """The runs that one journal object holds; `path` None keeps them within this process."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.runs: set[str] = set()
+        self.lock = Lock()
+
+    @contextmanager
+    def hold(self, run_id: str) -> Iterator[None]:
+        """Hold a run while the block is entered; RunHeldError when someone else does."""
+        with self.lock:
+            if run_id in self.runs:
+                raise held(run_id, "this process")
+            self.runs.add(run_id)
+        try:
+            if self.path is None:
+                yield
+            else:
+                with locked_byte(self.path, run_id):
+                    yield
+        finally:
+            with self.lock:
+                self.runs.discard(run_id)
+
+
+@contextmanager
+def locked_byte(path: Path, run_id: str) -> Iterator[None]:
+    """The lock of one run, in the file beside the journal."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        offset = int.from_bytes(sha256(run_id.encode()).digest()[:7], "big")
+        try:
+            fcntl.fcntl(file, SET_LOCK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0))
+        except OSError as error:
+            raise held(run_id, "another process") from error
+        yield
+    finally:
+        os.close(file)
+
+
+def held(run_id: str, holder: str) -> RunHeldError:
+    """The refusal in words."""
+    return RunHeldError(f"run {run_id} is held by {holder}: wait for it or end it", run_id=run_id)
