@@ -45,6 +45,7 @@ __all__ = [
     "EvaluatorSection",
     "GeneratorSection",
     "StrategySection",
+    "configuration_json",
     "load_configuration",
 ]
 
@@ -210,6 +211,33 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
     if not configuration.strategies:
         raise DocumentError(source, (Fault("$.strategy", "an empty list: name a strategy, or leave the key out"),))
     return located(configuration, Path(source).absolute().parent)
+
+
+def configuration_json(configuration: Configuration) -> dict[str, Any]:
+    """The configuration as the plain data of a .json file that `load_configuration` reads; defaults are left out."""
+    return json_of(configuration)
+
+
+def json_of(section: attrs.AttrsInstance) -> dict[str, Any]:
+    """One table, with the keys that were set; paths as absolute text."""
+    told: dict[str, Any] = {}
+    for field in attrs.fields(type(section)):
+        value = getattr(section, field.name)
+        default = field.default.factory() if hasattr(field.default, "factory") else field.default
+        if value != default:
+            told[field.name] = plain(value)
+    return told
+
+
+def plain(value: Any) -> Any:
+    """A value of a configuration as JSON data."""
+    if isinstance(value, Path):
+        return str(value.absolute())
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    return json_of(value) if attrs.has(type(value)) else value
 
 
 def located(configuration: Configuration, directory: Path) -> Configuration:

@@ -58,6 +58,8 @@ class Supervisor:
     is_cancelled: bool = False
     """Whether the host cancelled the task that awaits the run."""
     timer: asyncio.TimerHandle | None = None
+    looks_at: float = 0.0
+    """Loop time at which the timer goes off."""
     driver: asyncio.Task[None] | None = None
     done: asyncio.Future[None] | None = None
 
@@ -73,7 +75,7 @@ class Supervisor:
             self.is_cancelled = True
             if self.driver is not None:
                 self.driver.cancel()
-            self.timer = self.loop.call_later(GRACE_S, self.replace)
+            self.wake(self.loop.time() + GRACE_S, self.replace)
             await self.done
             raise
         finally:
@@ -85,7 +87,12 @@ class Supervisor:
         if self.is_cancelled:
             self.refuse(awaitable)
         mine = self.generation
-        deadline = self.begin(seconds)
+        self.is_expired, self.is_waiting = False, True
+        deadline = None
+        if seconds is not None:
+            deadline = self.deadline = self.loop.time() + seconds
+            if self.timer is None or self.looks_at > deadline:
+                self.wake(deadline, self.look)
         try:
             result = await awaitable
         except (KeyboardInterrupt, GeneratorExit):
@@ -107,19 +114,11 @@ class Supervisor:
             raise DeadlineError
         return result
 
-    def begin(self, seconds: float | None) -> float | None:
-        """An effect is about to be awaited; the loop time at which it must be over."""
-        self.is_expired = False
-        self.is_waiting = True
-        if seconds is None:
-            return None
-        deadline = self.deadline = self.loop.time() + seconds
-        if self.timer is not None and self.timer.when() > deadline:
+    def wake(self, when: float, callback: Callable[[], None]) -> None:
+        """Have the one timer go off at this loop time, and no more at any other."""
+        if self.timer is not None:
             self.timer.cancel()
-            self.timer = None
-        if self.timer is None:
-            self.timer = self.loop.call_at(deadline, self.look)
-        return deadline
+        self.timer, self.looks_at = self.loop.call_at(when, callback), when
 
     def refuse(self, awaitable: Awaitable[object]) -> NoReturn:
         """Begin nothing more: what was under way when the host cancelled has swallowed the cancellation."""
@@ -152,19 +151,19 @@ class Supervisor:
         if self.deadline is None:
             return
         if self.loop.time() < self.deadline:
-            self.timer = self.loop.call_at(self.deadline, self.look)
+            self.wake(self.deadline, self.look)
             return
         self.is_expired = True
         if self.driver is not None:
             self.driver.cancel()
-        self.timer = self.loop.call_later(GRACE_S, self.replace)
+        self.wake(self.loop.time() + GRACE_S, self.replace)
 
     def replace(self) -> None:
         """Past the grace: if the effect still has not given way, go on without it."""
         self.timer = None
         if not (self.is_waiting and (self.is_expired or self.is_cancelled)):
             if self.deadline is not None:
-                self.timer = self.loop.call_at(self.deadline, self.look)
+                self.wake(self.deadline, self.look)
             return
         self.generation += 1
         self.deadline, self.is_waiting = None, False

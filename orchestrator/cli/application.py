@@ -24,6 +24,7 @@ application = typer.Typer(
     epilog=(
         "Exit status: 0 conforms, 1 internal error, 2 usage, configuration or spec not valid, 3 a limit is "
         "reached (the closest candidate is written), 4 generator unavailable, 5 no verdict on a candidate, "
+        "6 an audit found a difference, 7 a run is in use or cannot be resumed as asked, "
         "130 or 143 interrupted with its history saved."
     ),
     add_completion=False,
@@ -123,6 +124,48 @@ def run(
 
 
 @application.command()
+def resume(
+    run_name: RunName,
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Configuration.  [default: the one of the run]"),
+    ] = None,
+    attempts: Annotated[str | None, typer.Option("--attempts", metavar="N", help="Attempts, all in all.")] = None,
+    time: Annotated[str | None, typer.Option("--time", metavar="TIME", help="Active time, all in all.")] = None,
+    tokens: Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens, all in all.")] = None,
+    input_tokens: Annotated[str | None, typer.Option("--input-tokens", metavar="N", help="Tokens read.")] = None,
+    output_tokens: Annotated[str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")] = None,
+    money: Annotated[str | None, typer.Option("--money", metavar="AMOUNT", help="Money, all in all.")] = None,
+    repeats: Annotated[str | None, typer.Option("--repeats", metavar="N", help="Identical candidates.")] = None,
+    runs: Runs = RUNS,
+    display: Display = DisplayChoice.AUTO,
+    color: Color = ColorChoice.AUTO,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Go on with a run where it was left, also after a limit, with that limit raised."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.conducting import Manner
+        from orchestrator.cli.overrides import Limits
+        from orchestrator.cli.running import resume_run
+
+        limits = Limits(
+            attempts=attempts,
+            time=time,
+            tokens=tokens,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            money=money,
+            repeats=repeats,
+        )
+        manner = Manner(display=display, color=color, as_json=as_json)
+        raise typer.Exit(resume_run(run_name, config, limits, runs=runs, manner=manner))
+
+
+@application.command()
 def conform(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")],
     *,
@@ -200,29 +243,31 @@ def export(
     run_name: RunName,
     *,
     form: Annotated[
-        ExportFormat, typer.Option("--format", help="One document, or a record a line.")
+        ExportFormat,
+        typer.Option("--format", help="json and jsonl hold everything; the others are for other programs and people."),
     ] = ExportFormat.JSON,
     runs: Runs = RUNS,
     verbose: Verbose = False,
 ) -> None:
-    """Export a run: its table, its records with their hash chain, and every text they name."""
+    """Export a run: table, records with their hash chain and texts, or a report for other programs."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
-        from orchestrator.cli.inspecting import export_run, place_of
+        from orchestrator.cli.exporting import export_run
+        from orchestrator.cli.inspecting import place_of
 
         export_run(place_of(runs), run_name, form)
 
 
 @application.command()
 def graph(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A lifecycle, such as `run`, or a run's id.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A lifecycle, such as `run`, or else a run.")],
     *,
     form: Annotated[GraphFormat, typer.Option("--format", help="How to draw it.")] = GraphFormat.TEXT,
     runs: Runs = RUNS,
     verbose: Verbose = False,
 ) -> None:
-    """Draw a lifecycle; for a run's id, the way the run took (mermaid, svg)."""
+    """Draw a lifecycle; for a run, its id's beginning or `last`, also the way it took, with visits and times."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
@@ -264,3 +309,18 @@ def demo(
 
         manner = Manner(display=display, color=color, as_json=as_json)
         raise typer.Exit(run_demo(runs=runs, manner=manner, pace=pace))
+
+
+@application.command()
+def schema(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="A form; without one, all are listed.")] = "",
+    *,
+    verbose: Verbose = False,
+) -> None:
+    """Print the JSON Schema of one of the forms that are read and written here."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.exporting import print_schema
+
+        print_schema(kind)

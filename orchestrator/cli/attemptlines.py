@@ -11,6 +11,7 @@ from orchestrator.cli.appearance import Marks
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.wording import duration, limits, short_digest, tokens
 from orchestrator.run import Run
+from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.run import AttemptFailed
 from orchestrator_events.verdict import CaseResult
 
@@ -21,15 +22,15 @@ REASON = 90
 NAME = 60
 
 
-def header(run: Run, identity: str, marks: Marks) -> Text:
-    """The run, its spec, its generator and its limits; `identity` is that of `execution:start`."""
-    generator = str(json.loads(identity).get("generator", ""))
+def header(run: Run, start: ExecutionStart, marks: Marks) -> Text:
+    """The run, its spec, its generator and its limits, as an invocation begins with them."""
+    generator = str(json.loads(start.identity).get("generator", ""))
     return joined(
         Text(f"run {run.run_id}", "bold"),
         one_line(run.spec.name, NAME, marks.ellipsis),
         f"spec {short_digest(run.spec.digest)}",
         f"generator {one_line(generator, NAME, marks.ellipsis)}",
-        f"limits {limits(run.ledger.budget)}",
+        f"limits {limits(start.budget)}",
     )
 
 

@@ -29,6 +29,10 @@ class ExportFormat(StrEnum):
 
     JSON = "json"
     JSONL = "jsonl"
+    JUNIT = "junit"
+    CTRF = "ctrf"
+    IN_TOTO = "in-toto"
+    MARKDOWN = "md"
 
 
 class GraphFormat(StrEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Coroutine
 from typing import Any
 
 import attrs
@@ -25,10 +26,13 @@ from orchestrator.cli.plain import PlainScreen
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, usage
+from orchestrator.configuration import Configuration
 from orchestrator.engine import Orchestrator, new_run_id
 from orchestrator.history import blank_run, load_run, report_of
 from orchestrator.outcome import Exhausted, Passed, RunEndedError, RunReport
+from orchestrator.run import Run
 from orchestrator.spec import MergedSpec
+from orchestrator_events.journal import Journal
 
 __all__ = ["Conductor", "Manner"]
 
@@ -69,47 +73,66 @@ class Conductor:
     orchestrator: Orchestrator
     place: RunPlace
     manner: Manner
+    configuration: Configuration | None = None
+    """Kept beside a new run, so that it can be resumed without naming everything again."""
 
     def conduct(self, spec: MergedSpec) -> ExitCode:
         """Run, show, keep and tell; the exit status. Raises SignalledError and whatever ends a run."""
         run_id = new_run_id()
+        if self.configuration is not None:
+            self.place.keep_configuration(run_id, self.configuration)
+        mirror = blank_run(run_id, spec, self.orchestrator.budget, self.orchestrator.clock, self.journal)
+        return self.attend(mirror, self.orchestrator.arun(spec, run_id=run_id))
+
+    def resume(self, run_id: str) -> ExitCode:
+        """Go on with a run of the journal; otherwise as `conduct`."""
+        mirror = run_blocking(load_run(self.journal, run_id))
+        mirror.clock = mirror.ledger.clock = self.orchestrator.clock
+        return self.attend(mirror, self.orchestrator.aresume(run_id))
+
+    @property
+    def journal(self) -> Journal:
+        """The orchestrator's journal, which a conducted one always has."""
+        assert self.orchestrator.journal is not None
+        return self.orchestrator.journal
+
+    def attend(self, mirror: Run, work: Coroutine[Any, Any, Passed | Exhausted]) -> ExitCode:
+        """Do the work of one invocation, show it on `mirror`, keep and tell what came of it."""
+        run_id = mirror.run_id
         try:
-            report: RunReport = self.run(spec, run_id)
+            report: RunReport = self.watch(mirror, work)
         except SignalledError as error:
             stopped = f"run {run_id} was stopped by {error.number.name}"
             self.keep(self.recorded(run_id), error.code, reason=stopped)
             say(f"{stopped}; its history is saved in {self.place.journal_file}")
-            say(f"look at it: {self.place.show_command(run_id)}")
+            say(f"go on with it: {self.place.resume_command(run_id)}")
             raise
         except RunEndedError as error:
             self.keep(error.report, code_of_error(error), reason=str(error))
+            error.add_note(f"go on with it, when that is mended: {self.place.resume_command(run_id)}")
             raise
         code = code_of_report(report)
         where = self.keep(report, code)
         self.tell(report, where)
         return code
 
-    def run(self, spec: MergedSpec, run_id: str) -> Passed | Exhausted:
-        """The run itself, with its progress on a screen."""
+    def watch(self, mirror: Run, work: Coroutine[Any, Any, Passed | Exhausted]) -> Passed | Exhausted:
+        """The work itself, with its progress on a screen."""
         orchestrator, screen = self.orchestrator, self.manner.screen()
-        journal = orchestrator.journal
-        assert journal is not None
-        mirror = blank_run(run_id, spec, orchestrator.budget, orchestrator.clock, journal)
 
         def told(number: signal.Signals) -> None:
             screen.close()
             say(f"{number.name}: ending the run in order; a second signal ends it at once")
 
-        with orchestrator.bus.subscribe(Progress(mirror, screen), run_id=run_id, name="progress"):
+        with orchestrator.bus.subscribe(Progress(mirror, screen), run_id=mirror.run_id, name="progress"):
             try:
-                return run_until_signalled(orchestrator.arun(spec, run_id=run_id), told, screen.close)
+                return run_until_signalled(work, told, screen.close)
             finally:
                 screen.close()
 
     def recorded(self, run_id: str) -> RunReport:
         """What the journal holds of a run that was cut off."""
-        assert self.orchestrator.journal is not None
-        return report_of(run_blocking(load_run(self.orchestrator.journal, run_id)))
+        return report_of(run_blocking(load_run(self.journal, run_id)))
 
     def keep(self, report: RunReport, code: int, reason: str = "") -> str:
         """Write the candidate and result.json, print JSON if asked to; where the candidate is, or empty."""
@@ -158,6 +181,13 @@ class Conductor:
         if report.closest is not None:
             command = self.place.show_command(report.run_id)
             console.print(f"look at it: {command} --attempt {report.closest.number}")
+        console.print(f"go on with it: {self.place.resume_command(report.run_id)} {raised(report)}")
+
+
+def raised(report: Exhausted) -> str:
+    """The options that raise the limit which ended a run: attempts by three, another as the user sees fit."""
+    option = {"seconds": "time", "money_micro": "money"}.get(report.limit, report.limit).replace("_", "-")
+    return f"--{option} {report.attempts + 3 if option == 'attempts' else 'MORE'}"
 
 
 def outcome_line(report: RunReport, where: str) -> Text:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections import Counter
 from contextlib import closing
 
 from orchestrator.blocking import run_blocking
@@ -11,13 +11,15 @@ from orchestrator.catalogue import catalogue_text
 from orchestrator.cli.appearance import ASCII, marks_for
 from orchestrator.cli.choices import GraphFormat
 from orchestrator.cli.runplace import RunPlace
+from orchestrator.course import course_of
 from orchestrator.history import UnknownRunError, find_run, load_run
 from orchestrator.run import Run
 from orchestrator_states.catalogue import UnknownLifecycleError, lifecycle
 from orchestrator_states.dot import to_dot
 from orchestrator_states.lifecycle import Lifecycle
 from orchestrator_states.mermaid import to_mermaid
-from orchestrator_states.svg import PathOverlay, to_svg
+from orchestrator_states.path import PathOverlay
+from orchestrator_states.svg import to_svg
 from orchestrator_states.table_json import to_json
 from orchestrator_states.terminal import to_text
 
@@ -42,18 +44,33 @@ def list_events() -> None:
 
 
 def drawn(table: Lifecycle, form: GraphFormat, run: Run | None) -> str:
-    """The table in one of the forms; pictures show the way of the run, if there is one."""
+    """The table in one of the forms, with the way of the run, if there is one."""
+    path = None if run is None else course_of(run.records)
     match form:
         case GraphFormat.TEXT:
-            return to_text(table, ascii_only=marks_for(sys.stdout) is ASCII)
+            head = "" if run is None else f"run {run.run_id}   {run.state}\n"
+            return head + to_text(table, ascii_only=marks_for(sys.stdout) is ASCII, path=path)
         case GraphFormat.MERMAID:
-            return to_mermaid(table, None if run is None else path_of(run).visits)
+            return to_mermaid(table, path=path)
         case GraphFormat.DOT:
-            return to_dot(table)
+            return to_dot(table, path=path)
         case GraphFormat.SVG:
-            return to_svg(table, path=None if run is None else path_of(run))
+            return to_svg(table, path=path)
         case GraphFormat.JSON:
-            return to_json(table)
+            return to_json(table) if run is None or path is None else course_json(table, run, path)
+
+
+def course_json(table: Lifecycle, run: Run, path: PathOverlay) -> str:
+    """The table of a run, and the way the run took through it."""
+    moves = [
+        {"source": source, "event": event, "target": target, "taken": count}
+        for (source, event, target), count in path.moves.items()
+    ]
+    states = {
+        state: {"visits": visits, "time_us": path.times_us.get(state, 0)} for state, visits in path.visits.items()
+    }
+    told = {"run": run.run_id, "state": run.state, "states": states, "moves": moves, "table": table.as_json()}
+    return json.dumps(told, indent=2) + "\n"
 
 
 def run_called(name: str, place: RunPlace) -> Run | None:
@@ -65,14 +82,3 @@ def run_called(name: str, place: RunPlace) -> Run | None:
             return run_blocking(load_run(journal, run_blocking(find_run(journal, name))))
         except UnknownRunError:
             return None
-
-
-def path_of(run: Run) -> PathOverlay:
-    """How often the run came into each state, and took each move."""
-    moves = [record for record in run.records if record.source != record.target]
-    visits = Counter(record.target for record in moves)
-    visits[run.records[0].source] += 1
-    return PathOverlay(
-        visits=dict(visits),
-        moves=dict(Counter((record.source, record.event.name, record.target) for record in moves)),
-    )

@@ -10,7 +10,8 @@ from orchestrator.engine import SpecTooLargeError
 from orchestrator.errors import DocumentError
 from orchestrator.history import UnknownRunError
 from orchestrator.outcome import Exhausted, Passed, RunInterruptedError, RunReport
-from orchestrator_events.errors import JournalError
+from orchestrator.resuming import ResumeRefusedError
+from orchestrator_events.errors import JournalConflictError, JournalError, RunHeldError
 from orchestrator_states.catalogue import UnknownLifecycleError
 from orchestrator_states.run import RunState
 
@@ -28,6 +29,10 @@ class ExitCode(IntEnum):
     """No candidate conforms within the limits; the closest one is written."""
     GENERATOR_UNAVAILABLE = 4
     NO_VERDICT = 5
+    DIFFERENCE = 6
+    """An audit or a replay found a difference."""
+    HELD = 7
+    """A run is in use, or cannot be resumed as asked."""
 
 
 class RequestError(Exception):
@@ -58,6 +63,8 @@ def code_of_error(error: BaseException) -> ExitCode:
     if isinstance(error, usage):
         return ExitCode.USAGE
     cause = error.__cause__ if isinstance(error, RunInterruptedError) else error
+    if isinstance(cause, ResumeRefusedError | RunHeldError | JournalConflictError):
+        return ExitCode.HELD
     if isinstance(cause, GeneratorUnavailableError):
         return ExitCode.GENERATOR_UNAVAILABLE
     if isinstance(cause, EvaluationError):

@@ -52,7 +52,7 @@ def say(message: str) -> None:
 def message_of(error: Exception) -> str:
     """What the user can do something with; for an error nobody expected, also how to see more."""
     if isinstance(error, OrchestratorError | RequestError | SpecTooLargeError):
-        return f"error: {error}"
+        return "\n".join([f"error: {error}", *getattr(error, "__notes__", ())])
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"error: {place}{error.strerror or error}"

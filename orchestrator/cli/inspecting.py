@@ -1,4 +1,4 @@
-"""The commands `runs`, `show` and `export`: what the journal says of runs."""
+"""The commands `runs` and `show`: what the journal says of runs."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from orchestrator.blocking import run_blocking
 from orchestrator.candidate import Candidate
 from orchestrator.cli.appearance import Marks, console_on, marks_for
 from orchestrator.cli.attemptlines import attempt_line, case_line, header, joined, passed_of
-from orchestrator.cli.choices import ColorChoice, ExportFormat
+from orchestrator.cli.choices import ColorChoice
 from orchestrator.cli.exitcodes import RequestError
 from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, duration
-from orchestrator.export import export_json, export_lines
 from orchestrator.history import find_run, load_run, report_of
 from orchestrator.outcome import attempt_json
 from orchestrator.run import Run
 from orchestrator_events.execution import ExecutionEnd, ExecutionStart
-from orchestrator_events.journal import Journal
 from orchestrator_states.run import RunState
 
-__all__ = ["export_run", "list_runs", "show_run"]
+__all__ = ["list_runs", "show_run"]
 
 REASON = 200
 NAME = 40
@@ -74,27 +72,11 @@ def show_run(
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
     else:
         console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
-        console.print(header(run, start_of(run).identity, marks))
+        console.print(header(run, start_of(run), marks))
         if chosen is None:
             show_attempts(console, run, marks)
         else:
             show_attempt(console, run, chosen, marks)
-
-
-def export_run(place: RunPlace, name: str, form: ExportFormat) -> None:
-    """A run with everything an auditor needs, on standard output."""
-    with closing(place.journal_to_read()) as journal:
-        run_id = run_blocking(find_run(journal, name))
-        if form is ExportFormat.JSON:
-            sys.stdout.write(run_blocking(export_json(journal, run_id)))
-        else:
-            run_blocking(write_lines(journal, run_id))
-
-
-async def write_lines(journal: Journal, run_id: str) -> None:
-    """JSON lines, each as soon as it is read."""
-    async for line in export_lines(journal, run_id):
-        sys.stdout.write(line)
 
 
 def loaded(place: RunPlace, name: str) -> Run:

@@ -22,7 +22,7 @@ from orchestrator.configuration import (
 from orchestrator.generators.entry_points import GROUP
 from orchestrator.quantities import parse_count, parse_duration, parse_money
 
-__all__ = ["Limits", "Overrides", "configured"]
+__all__ = ["Limits", "Overrides", "budget_section", "configured"]
 
 
 @attrs.frozen(kw_only=True)

@@ -88,7 +88,7 @@ def lines_of(run: Run, record: Record, marks: Marks) -> Iterator[Text]:
     """What a record has to say, once it is folded into the run; most say nothing."""
     match record.event:
         case ExecutionStart() as event:
-            yield header(run, event.identity, marks)
+            yield header(run, event, marks)
         case AttemptFailed() | AttemptPassed():
             yield attempt_line(run, run.attempts[-1], marks)
         case BudgetOverrun() as event:

@@ -12,18 +12,21 @@ from typing import Final
 import attrs
 
 from orchestrator.assembly import assemble, require
+from orchestrator.blocking import run_blocking
 from orchestrator.cli.conducting import Conductor, Manner
 from orchestrator.cli.exitcodes import ExitCode
 from orchestrator.cli.inert import inert
-from orchestrator.cli.overrides import Overrides, configured
+from orchestrator.cli.overrides import Limits, Overrides, budget_section, configured
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import limits
+from orchestrator.configuration import load_configuration
 from orchestrator.demo import CANDIDATE_FILE, DemoGenerator, demo_evaluator, demo_spec
 from orchestrator.engine import Orchestrator
+from orchestrator.history import find_run
 from orchestrator.spec import MergedSpec, load_spec
 from orchestrator_events.ledger import estimate_tokens
 
-__all__ = ["run_demo", "run_spec"]
+__all__ = ["resume_run", "run_demo", "run_spec"]
 
 DEMO_PACE_S: Final = 0.8
 """Time that an answer of the demo takes where somebody watches, seconds."""
@@ -42,7 +45,21 @@ def run_spec(
     place = RunPlace.at(runs, configuration.journal, configuration.evaluator.candidate_file)
     with closing(place.journal_to_write()) as journal:
         orchestrator = assemble(configuration, journal=journal)
-        return Conductor(orchestrator=orchestrator, place=place, manner=manner).conduct(spec)
+        conductor = Conductor(orchestrator=orchestrator, place=place, manner=manner, configuration=configuration)
+        return conductor.conduct(spec)
+
+
+def resume_run(run_name: str, config: Path | None, limits: Limits, *, runs: Path, manner: Manner) -> ExitCode:
+    """Go on with a run under the configuration it was started with, or the one named, limits changed as given."""
+    place = RunPlace.at(runs)
+    with closing(place.journal_to_read()) as journal:
+        run_id = run_blocking(find_run(journal, run_name))
+    configuration = place.kept_configuration(run_id) if config is None else load_configuration(config)
+    configuration = attrs.evolve(configuration, budget=budget_section(configuration.budget, limits))
+    place = RunPlace.at(runs, configuration.journal, configuration.evaluator.candidate_file)
+    with closing(place.journal_to_write()) as journal:
+        orchestrator = assemble(configuration, journal=journal)
+        return Conductor(orchestrator=orchestrator, place=place, manner=manner).resume(run_id)
 
 
 def run_demo(*, runs: Path, manner: Manner, pace: float | None) -> ExitCode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ import attrs
 
 from orchestrator.candidate import Candidate
 from orchestrator.cli.exitcodes import RequestError
+from orchestrator.configuration import Configuration, configuration_json, load_configuration
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.workspace import write_files
 
@@ -20,6 +22,7 @@ __all__ = ["JOURNAL", "RunPlace"]
 RUNS: Final = "runs"
 """Where runs are kept unless another directory is named."""
 JOURNAL: Final = "journal.sqlite"
+CONFIGURATION: Final = "configuration.json"
 TEXT_FILE: Final = "candidate.txt"
 """Name of a candidate that is one text, where nobody named its file."""
 
@@ -56,10 +59,32 @@ class RunPlace:
 
     def show_command(self, run_id: str) -> str:
         """The command that shows a run of this place."""
+        return self.command("show", run_id)
+
+    def resume_command(self, run_id: str) -> str:
+        """The command that goes on with a run of this place."""
+        return self.command("resume", run_id)
+
+    def command(self, name: str, run_id: str) -> str:
+        """A command on a run of this place, as it is typed in the current directory."""
         if self.journal_file == Path(RUNS) / JOURNAL:
-            return f"orchestrator show {run_id}"
+            return f"orchestrator {name} {run_id}"
         where = self.root if self.journal_file == self.root / JOURNAL else self.journal_file
-        return f"orchestrator show {run_id} --runs {shlex.quote(str(where))}"
+        return f"orchestrator {name} {run_id} --runs {shlex.quote(str(where))}"
+
+    def keep_configuration(self, run_id: str, configuration: Configuration) -> None:
+        """Write what a run is configured with, for `kept_configuration`."""
+        directory = self.directory(run_id)
+        directory.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(configuration_json(configuration), indent=2) + "\n"
+        (directory / CONFIGURATION).write_text(text, encoding="utf-8")
+
+    def kept_configuration(self, run_id: str) -> Configuration:
+        """What a run was configured with; RequestError when nothing is kept."""
+        path = self.directory(run_id) / CONFIGURATION
+        if not path.is_file():
+            raise RequestError(f"no {path}: name the configuration of run {run_id} with --config")
+        return load_configuration(path)
 
     def keep_candidate(self, run_id: str, candidate: Candidate, folder: str) -> Path:
         """Write a candidate, unaltered, below the run's directory; its file, or the folder of several.
@@ -67,7 +92,8 @@ class RunPlace:
         Raises CandidateRefusedError, having written nothing, when a path in it is unsafe.
         """
         directory = self.directory(run_id) / folder
-        directory.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(directory, ignore_errors=True)  # an earlier invocation's
+        directory.mkdir(parents=True)
         if candidate.files:
             write_files(candidate.files, directory)
             return directory

@@ -41,12 +41,9 @@ class MemoryJournal:
     async def append(self, batch: Batch) -> None:
         """Keep a batch; JournalConflictError, with nothing kept, when it does not follow the last."""
         with self.lock:
-            stream = self.streams.get(batch.run_id)
-            if stream is None:
-                check_order(batch, 0, 0)
-                stream = self.streams[batch.run_id] = Stream()
-            else:
-                check_order(batch, len(stream.records), stream.epoch)
+            stream = self.streams.get(batch.run_id) or Stream()
+            check_order(batch, len(stream.records), stream.epoch)
+            self.streams[batch.run_id] = stream
             stream.records += batch.records
             stream.epoch = batch.epoch
 

@@ -96,8 +96,10 @@ def description(graph: Graph, path: PathOverlay | None) -> str:
     for arrow in graph.arrows:
         source, target = named.get(arrow.source, arrow.source), named.get(arrow.target, arrow.target)
         lines += [f"{source}: {label.text} leads to {target}." for label in arrow.labels]
-    for state in lifecycle.states if path else ():
-        lines += [f"The run was in {state}: {been(path, state)}."] if path and path.visits.get(state) else []
+    if path is not None:
+        lines += [
+            f"The run was in {state} {been(path, state)}." for state in lifecycle.states if path.visits.get(state)
+        ]
     return "\n".join(lines)
 
 
@@ -178,7 +180,7 @@ def states(layout: Layout, path: PathOverlay | None) -> Iterator[str]:
         time = path.time(state) if path else ""
         yield f'<text x="{area.centre.x}" y="{area.centre.y - 2 if time else area.centre.y + 5}">{escape(state)}</text>'
         if time:
-            yield f'<text class="time" x="{area.centre.x}" y="{area.centre.y + 14}">{time}</text>'
+            yield f'<text class="time" x="{area.centre.x}" y="{area.centre.y + 14}">{escape(time)}</text>'
         yield "</g>"
         if path and path.visits.get(state):
             yield from badge(area, path.visits[state])

@@ -33,14 +33,14 @@ ENTRIES = (
     ),
     ('<circle class="dot" cx="{middle}" cy="{y}" r="6"/>', "it starts here"),
 )
+COUNT = (
+    '<g class="count sign"><rect x="{x}" y="{top}" width="28" height="18" rx="9"/>'
+    f'<text x="{{middle}}" y="{{base}}">{TIMES}2</text></g>'
+)
 PATH_ENTRIES = (
     (f'<g class="arrow taken">{ARROW}</g>', "this run took it"),
     (f'<g class="arrow idle">{ARROW}</g>', "this run did not"),
-    (
-        f'<g class="count"><rect x="{{x}}" y="{{top}}" width="28" height="18" rx="9"/>'
-        f'<text x="{{middle}}" y="{{base}}">{TIMES}2</text></g>',
-        "how often it was there",
-    ),
+    (COUNT, "how often it was there"),
 )
 
 

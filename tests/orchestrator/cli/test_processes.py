@@ -61,7 +61,7 @@ def test_first_signal_ends_in_order(
     assert err.splitlines()[1:] == [
         f"{number.name}: ending the run in order; a second signal ends it at once",
         f"run {workbench.run_id} was stopped by {number.name}; its history is saved in runs/journal.sqlite",
-        f"look at it: orchestrator show {workbench.run_id}",
+        f"go on with it: orchestrator resume {workbench.run_id}",
     ]
     result = json.loads(out)
     assert (result["state"], result["exit_code"], result["generator_invocations"]) == ("generating", code, 1)

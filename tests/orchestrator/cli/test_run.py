@@ -39,10 +39,11 @@ def test_exhausted(workbench: Any, normalised: Callable[[str], str]) -> None:
     assert normalised(outcome.out) == (
         "exhausted (attempts) after 2 attempts  closest #1 2/3  TIME  TOKENS  runs/RUN/closest/colours.txt\n"
     )
-    assert normalised(outcome.err).splitlines()[-3:] == [
+    assert normalised(outcome.err).splitlines()[-4:] == [
         "limit reached: attempts: 2 of 2 attempts used",
         "  failed    names_green  found ['red']",
         "look at it: orchestrator show RUN --attempt 1",
+        "go on with it: orchestrator resume RUN --attempts 5",
     ]
     written = workbench.directory / "runs" / workbench.run_id / "closest" / "colours.txt"
     assert written.read_bytes() == b"red\n"
@@ -78,7 +79,10 @@ def test_generator_that_fails(workbench: Any) -> None:
     outcome = workbench(*workbench.judged("--generator", "false", "--attempts", "1"))
     assert outcome.code == 3
     assert "no attempt gave a candidate" in outcome.err
-    assert [path.name for path in (workbench.directory / "runs" / workbench.run_id).iterdir()] == ["result.json"]
+    assert sorted(path.name for path in (workbench.directory / "runs" / workbench.run_id).iterdir()) == [
+        "configuration.json",
+        "result.json",
+    ]
 
 
 def test_generator_not_found(workbench: Any) -> None:
@@ -96,7 +100,7 @@ def test_generator_that_cannot_be_started(workbench: Any) -> None:
     """A program that turns out not to start is 4 as well; the run is left open with its history."""
     outcome = workbench(*workbench.judged("--generator", "./not-there"))
     assert outcome.code == 4
-    assert "generator is unavailable: './not-there' cannot be started" in outcome.err.splitlines()[-1]
+    assert "generator is unavailable: './not-there' cannot be started" in outcome.err.splitlines()[-2]
     assert "left open, generating after 1 attempt" in workbench("show", workbench.run_id).out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,12 +39,13 @@ def test_graph(workbench: Any, form: str, expected: str) -> None:
 
 
 def test_graph_of_a_run(workbench: Any) -> None:
-    """The picture of a run shows how often it was in each state."""
+    """The picture of a run shows how often, and how long, it was in each state."""
     workbench.run(answers=("red", "red green"))
     mermaid = workbench("graph", workbench.run_id, "--format", "mermaid").out
     picture = ET.fromstring(workbench("graph", "last", "--format", "svg").out)
-    shown = {line.strip().replace("\N{MULTIPLICATION SIGN}", "x") for line in mermaid.splitlines()}
-    assert shown >= {'state "generating x2" as generating', 'state "passed x1" as passed'}
+    times = re.compile(r" (<1ms|[0-9.]+m?s)(?=\")")
+    shown = {times.sub(" TIME", line.strip().replace("\N{MULTIPLICATION SIGN}", "x")) for line in mermaid.splitlines()}
+    assert shown >= {'state "generating x2 TIME" as generating', 'state "passed x1" as passed'}
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
 
 

@@ -1,0 +1,76 @@
+"""The commands `export` and `schema`: a run in a form for other programs, and what our own forms are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from types import MappingProxyType
+from typing import Final
+
+from orchestrator.blocking import run_blocking
+from orchestrator.cli.choices import ExportFormat
+from orchestrator.cli.exitcodes import RequestError
+from orchestrator.cli.runplace import RunPlace
+from orchestrator.exports.ctrf import export_ctrf
+from orchestrator.exports.document import export_json
+from orchestrator.exports.intoto import NothingToAttestError, export_intoto
+from orchestrator.exports.junit import export_junit
+from orchestrator.exports.lines import export_lines
+from orchestrator.exports.markdown import export_markdown
+from orchestrator.history import find_run, load_run
+from orchestrator.run import Run
+from orchestrator.schemas import KINDS, schema_text
+from orchestrator_events.journal import Journal
+
+__all__ = ["export_run", "print_schema"]
+
+FROM_RUN: Final[Mapping[ExportFormat, Callable[[Run], str]]] = MappingProxyType(
+    {
+        ExportFormat.JUNIT: export_junit,
+        ExportFormat.CTRF: export_ctrf,
+        ExportFormat.IN_TOTO: export_intoto,
+        ExportFormat.MARKDOWN: export_markdown,
+    }
+)
+
+
+def export_run(place: RunPlace, name: str, form: ExportFormat) -> None:
+    """A run in one of the forms, on standard output."""
+    with closing(place.journal_to_read()) as journal:
+        run_id = run_blocking(find_run(journal, name))
+        if form is ExportFormat.JSON:
+            sys.stdout.write(run_blocking(export_json(journal, run_id)))
+        elif form is ExportFormat.JSONL:
+            run_blocking(write_lines(journal, run_id))
+        else:
+            write_whole(FROM_RUN[form], run_blocking(load_run(journal, run_id)))
+
+
+def print_schema(kind: str) -> None:
+    """The JSON Schema of a form, or the list of forms for an empty `kind`."""
+    if not kind:
+        width = max(map(len, KINDS))
+        sys.stdout.writelines(f"{name:<{width}}  {meaning}\n" for name, meaning in KINDS.items())
+        return
+    sys.stdout.write(schema_text(kind))
+
+
+async def write_lines(journal: Journal, run_id: str) -> None:
+    """JSON lines, each as soon as it is read."""
+    async for line in export_lines(journal, run_id):
+        sys.stdout.write(line)
+
+
+def write_whole(export: Callable[[Run], str], run: Run) -> None:
+    """The export as UTF-8, which its own head may promise, whatever the terminal's encoding is."""
+    try:
+        text = export(run)
+    except NothingToAttestError as error:
+        raise RequestError(str(error)) from error
+    sys.stdout.flush()
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        sys.stdout.write(text)
+    else:
+        buffer.write(text.encode())

@@ -1,0 +1,82 @@
+"""Puts an exported run back into a journal, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+from orchestrator.errors import DocumentError
+from orchestrator.exports.links import opening_of
+from orchestrator.faults import Fault
+from orchestrator.importing import Export, Link
+from orchestrator_events.codec import blobs_of, decode
+from orchestrator_events.errors import EventError, JournalError
+from orchestrator_events.journal import Batch, Head, Journal
+from orchestrator_events.record import GENESIS, Record, chain_digest
+
+__all__ = ["import_export"]
+
+
+async def import_export(journal: Journal, export: Export) -> Head:
+    """Append the records of an export to a journal that has none of the run; the head it then has there.
+
+    All of them or none: an export of the journal is then the same text. Raises DocumentError when the export is
+    torn or does not hold together, JournalConflictError when the journal has the run already.
+    """
+    if export.torn:
+        raise refused(export, "", f"its end is torn: {export.torn}")
+    check_texts(export)
+    records = tuple(records_of(export))
+    try:
+        opening = opening_of(records[0])
+    except JournalError as error:
+        raise refused(export, "$.table", str(error)) from error
+    if opening["table"] != export.table:
+        raise refused(export, "$.table", "not the table that the first record names")
+    await journal.append(Batch(export.run_id, records))
+    return Head(export.links[-1].digest, len(records))
+
+
+def check_texts(export: Export) -> None:
+    """Every text has the digest it is listed under."""
+    for digest, text in export.blobs.items():
+        if sha256(text.encode()).hexdigest() != digest:
+            raise refused(export, f"$.blobs[{digest!r}]", "the text has another digest")
+
+
+def records_of(export: Export) -> Iterator[Record]:
+    """The records, each linked to the one before it, with the texts they name and no others."""
+    head = Head(GENESIS, 0)
+    named: set[str] = set()
+    for link in export.links:
+        record = record_of(export, link, head)
+        named |= {blob.digest for blob in blobs_of(record.event)}
+        head = Head(link.digest, head.count + 1)
+        yield record
+    if head.count == 0:
+        raise refused(export, "$.records", "there is no record")
+    if export.head not in (None, head):
+        raise refused(export, "$.head", "not the digest and number of the last record")
+    if unnamed := sorted(export.blobs.keys() - named):
+        raise refused(export, f"$.blobs[{unnamed[0]!r}]", "no record names this text")
+
+
+def record_of(export: Export, link: Link, head: Head) -> Record:
+    """One record, if it follows the head before it."""
+    place = f"record {link.sequence}"
+    try:
+        record = decode(link.body, export.blobs)
+    except EventError as error:
+        raise refused(export, place, str(error)) from error
+    if (link.sequence, record.sequence, record.run_id) != (head.count + 1, head.count + 1, export.run_id):
+        raise refused(export, place, f"expected record {head.count + 1} of run {export.run_id}")
+    if (link.previous, link.digest) != (head.digest, chain_digest(head.digest, link.body)):
+        raise refused(export, place, "the hash chain breaks here")
+    if any(blob.text is None for blob in blobs_of(record.event)):
+        raise refused(export, place, "a text that it names is not in the export")
+    return record
+
+
+def refused(export: Export, place: str, message: str) -> DocumentError:
+    """The error for an export that cannot be put back."""
+    return DocumentError(export.source, (Fault(place, f"{message}: audit it to see all that is wrong"),))
