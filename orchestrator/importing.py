@@ -182,7 +182,9 @@ def export_of_lines(data: bytes, source: str) -> Export:
         found.append(structure(content, Line, place))
     opening = found[0]
     if opening.format is None or opening.run is None or opening.table is None:
-        raise DocumentError(source, (Fault("line 1", "needs format, run and table: it is not the first of its export"),))
+        raise DocumentError(
+            source, (Fault("line 1", "needs format, run and table: it is not the first of its export"),)
+        )
     expect_format(opening.format, source)
     return Export(
         source=source,

@@ -36,7 +36,7 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     """
     results = verdict.results
     expected = spec.expected_cases
-    if expected is None and len({result.id for result in results}) == len(results):
+    if expected is None and len({*[result.id for result in results]}) == len(results):
         return unpinned(results)
     counts = Counter(result.id for result in results)
     passed: list[str] = []
@@ -54,6 +54,8 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
 
 def unpinned(results: tuple[CaseResult, ...]) -> Judgement:
     """The judgement where the spec names no case and the report none twice."""
+    if CaseStatus.PASSED not in [result.status for result in results]:
+        return Judgement((), results, is_pinned=False)
     passed = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
     failing = tuple([result for result in results if result.status != CaseStatus.PASSED])
     return Judgement(passed, failing, is_pinned=False)

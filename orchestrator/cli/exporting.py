@@ -20,7 +20,7 @@ from orchestrator.exports.lines import export_lines
 from orchestrator.exports.markdown import export_markdown
 from orchestrator.history import find_run, load_run
 from orchestrator.run import Run
-from orchestrator.schemas import KINDS, schema_text
+from orchestrator.schemas import KINDS, UnknownKindError, schema_text
 from orchestrator_events.journal import Journal
 
 __all__ = ["export_run", "print_schema"]
@@ -53,7 +53,10 @@ def print_schema(kind: str) -> None:
         width = max(map(len, KINDS))
         sys.stdout.writelines(f"{name:<{width}}  {meaning}\n" for name, meaning in KINDS.items())
         return
-    sys.stdout.write(schema_text(kind))
+    try:
+        sys.stdout.write(schema_text(kind))
+    except UnknownKindError as error:
+        raise RequestError(str(error)) from None
 
 
 async def write_lines(journal: Journal, run_id: str) -> None:

@@ -18,7 +18,7 @@ from orchestrator.excerpt import excerpt
 from orchestrator.structuring import structure
 from orchestrator_events.verdict import CaseResult, CaseStatus
 
-__all__ = ["LARGEST_REPORT", "READERS", "REPORT_PROTOCOL", "read_ctrf", "read_json", "read_junit"]
+__all__ = ["LARGEST_REPORT", "READERS", "REPORT_PROTOCOL", "Report", "read_ctrf", "read_json", "read_junit"]
 
 LARGEST_REPORT: Final = 16_000_000
 """Largest report that is parsed, bytes."""
@@ -72,7 +72,7 @@ def read_json(data: bytes) -> tuple[CaseResult, ...]:
     """
     source = "the JSON report"
     try:
-        report = structure(parse_document(_decoded(data), ".json", source), _Report, source)
+        report = structure(parse_document(_decoded(data), ".json", source), Report, source)
     except DocumentError as error:
         raise EvaluationError(excerpt(str(error))) from None
     return tuple(_result(case.id, CaseStatus(case.status), case.message) for case in report.cases)
@@ -174,13 +174,17 @@ def _result(name: str, status: CaseStatus, message: str) -> CaseResult:
 
 
 @attrs.frozen
-class _Case:
+class ReportedCase:
+    """One case of a report in our own form."""
+
     id: str
     status: Literal["passed", "failed", "error", "skipped", "timed out"]
     message: str = ""
 
 
 @attrs.frozen
-class _Report:
+class Report:
+    """A report in our own form."""
+
     protocol: Literal["orchestrator.report/1"]
-    cases: tuple[_Case, ...]
+    cases: tuple[ReportedCase, ...]

@@ -59,8 +59,9 @@ def export_ctrf(run: Run) -> str:
 def environment_of(run: Run) -> dict[str, Any]:
     """What the run was made with."""
     identity = identity_of(run)
-    chosen = {name: identity[name] for name in ("generator", "evaluator", "strategy", "language") if name in identity}
-    return {"run": run.run_id, "spec_digest": run.spec.digest, **chosen}
+    names = ("generator", "evaluator", "strategy", "language")
+    told = {name: identity[name] for name in names if name in identity}
+    return {"run": run.run_id, "spec_digest": run.spec.digest} | told
 
 
 def names_of(attempt: Attempt) -> list[str]:

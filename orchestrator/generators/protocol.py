@@ -17,7 +17,7 @@ from orchestrator.ports import Generation, Request
 from orchestrator.structuring import structure
 from orchestrator_events.budget import Usage
 
-__all__ = ["REQUEST_PROTOCOL", "read_generation", "write_request"]
+__all__ = ["REQUEST_PROTOCOL", "Answer", "read_generation", "write_request"]
 
 REQUEST_PROTOCOL: Final = "orchestrator.request/1"
 """Name and version of the object that a program reads."""
@@ -38,7 +38,7 @@ def read_generation(text: str) -> Generation:
     anything that JSON parsers disagree about, is a GenerationError that names every fault and its place.
     """
     try:
-        answer = structure(parse_document(text, ".json", _SOURCE), _Answer, _SOURCE)
+        answer = structure(parse_document(text, ".json", _SOURCE), Answer, _SOURCE)
     except DocumentError as error:
         raise GenerationError(excerpt(str(error))) from None
     if (answer.candidate is None) == (answer.files is None):
@@ -55,14 +55,18 @@ def _from_zero(_: object, __: object, value: int | None) -> None:
 
 
 @attrs.frozen
-class _Usage:
+class AnsweredUsage:
+    """What a program says it used; what it leaves out is estimated."""
+
     input_tokens: int | None = attrs.field(default=None, validator=_from_zero)
     output_tokens: int | None = attrs.field(default=None, validator=_from_zero)
     money_micro: int | None = attrs.field(default=None, validator=_from_zero)
 
 
 @attrs.frozen
-class _Answer:
+class Answer:
+    """What a program answers: `candidate` or `files`, one of the two."""
+
     candidate: str | None = None
     files: dict[str, str] | None = None
-    usage: _Usage | None = None
+    usage: AnsweredUsage | None = None

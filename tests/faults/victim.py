@@ -80,7 +80,8 @@ def main(directory: Path, action: str, place: str) -> None:
         report = orchestrator.run(SPEC, run_id="victim") if action == "run" else orchestrator.resume("victim")
     told = report.as_json()
     history = [(entry["attempt"], entry["candidate"], entry["passed"], entry["failing"]) for entry in told["history"]]
-    print(json.dumps({"status": told["status"], "history": history, "calls": told["generator_invocations"]}))
+    outcome = {"status": told["status"], "history": history, "calls": told["generator_invocations"]}
+    sys.stdout.write(json.dumps(outcome) + "\n")
 
 
 if __name__ == "__main__":

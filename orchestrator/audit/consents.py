@@ -1,0 +1,98 @@
+"""Consents: nothing a gate denied was done, nothing a person was to be asked about was done unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from orchestrator.audit.attempts import table_of
+from orchestrator.run import Run
+from orchestrator_events.decision import DecisionTaken
+from orchestrator_events.execution import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    ExecutionCancelled,
+    ExecutionEnd,
+    ExecutionStart,
+)
+from orchestrator_events.record import Record
+from orchestrator_events.run import EvaluationStarted, GenerationStarted, PromptRefined
+
+__all__ = ["Consents"]
+
+ACTIONS = frozenset({"modify", "inject", "ask_user"})
+"""Decisions with which an act may go ahead."""
+
+
+@attrs.define(eq=False)
+class Consents:
+    """Follows the questions put to a person, and the decisions recorded with each act."""
+
+    asked: ApprovalRequested | None = None
+    approved: list[str] = attrs.Factory(list[str])
+    """What was asked and answered with yes since the last act."""
+    refused: str = ""
+    name: str = attrs.field(default="consents", init=False)
+
+    def look(self, run: Run, record: Record) -> Iterator[str]:
+        """What was done without leave."""
+        event = record.event
+        match event:
+            case ExecutionStart() | ExecutionCancelled() | ExecutionEnd():
+                self.asked, self.approved, self.refused = None, [], ""
+            case ApprovalRequested():
+                self.asked = event
+            case ApprovalAnswered():
+                yield from self.answered(event)
+            case GenerationStarted() | EvaluationStarted() | PromptRefined():
+                yield from self.done(event.name, event.decisions)
+                if isinstance(event, GenerationStarted):
+                    yield from changed(run, event)
+            case _:
+                pass
+
+    def answered(self, event: ApprovalAnswered) -> Iterator[str]:
+        """An answer belongs to a question."""
+        if self.asked is None or self.asked.gate != event.gate:
+            yield f"answers a question at {event.gate:.80} that was not asked"
+        elif event.is_approved:
+            self.approved.append(self.asked.prompt)
+        else:
+            self.refused = self.asked.prompt
+        self.asked = None
+
+    def done(self, act: str, decisions: tuple[DecisionTaken, ...]) -> Iterator[str]:
+        """An act goes ahead with no denial, and with a yes to every question."""
+        if self.refused:
+            yield f"{act} though a person refused: {self.refused:.80}"
+        for decision in decisions:
+            if decision.action not in ACTIONS:
+                yield f"{act} though {decision.subscriber:.80} decided {decision.action!r:.80}"
+            if decision.action == "ask_user" and decision.detail not in self.approved:
+                yield f"{act} though nobody approved: {decision.detail:.80}"
+        self.approved, self.refused = [], ""
+
+    def end(self, run: Run) -> Iterator[str]:  # noqa: ARG002 -- a question may be left open
+        """Nothing."""
+        yield from ()
+
+
+def changed(run: Run, event: GenerationStarted) -> Iterator[str]:
+    """What is sent differs from what was rendered only where a decision says so."""
+    injected = [decision.detail for decision in event.decisions if decision.action == "inject"]
+    fields = {
+        field
+        for decision in event.decisions
+        if decision.action == "modify"
+        for field in decision.detail.split(", ")
+    }  # fmt: skip
+    if event.prompt is not None and not injected and "prompt" not in fields:
+        yield "the prompt was changed, and no decision says by whom"
+    sent = None if event.prompt is None else event.prompt.data.decode()
+    for text in injected:
+        if sent is None or text not in sent:
+            yield f"the prompt as sent lacks what was injected: {text:.80}"
+    is_same = run.ready is None or table_of(event.parameters) == table_of(run.ready.parameters)
+    if not is_same and "parameters" not in fields:
+        yield "the parameters were changed, and no decision says by whom"

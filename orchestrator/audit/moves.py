@@ -1,0 +1,75 @@
+"""Moves: every record is a row or a note of the recorded table, from the state the run was in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import attrs
+
+from orchestrator.importing import Export
+from orchestrator.run import Run
+from orchestrator_events.errors import StateError
+from orchestrator_events.execution import ExecutionStart
+from orchestrator_events.record import Record
+from orchestrator_states.checks import LifecycleError
+from orchestrator_states.lifecycle import Lifecycle
+from orchestrator_states.machine import IllegalTransitionError, TableMachine
+
+__all__ = ["Moves", "machine_in"]
+
+LONGEST_TABLE = 64_000
+"""Characters of a table's JSON; the engine's own has 3,300, and checking one takes time that grows with its square."""
+
+
+def machine_in(export: Export) -> TableMachine:
+    """A fresh machine of the recorded table, not shared with anything; StateError when there is none in it."""
+    if len(json.dumps(export.table)) > LONGEST_TABLE:
+        raise LifecycleError(export.source, (f"the table is longer than {LONGEST_TABLE} characters",))
+    table = Lifecycle.from_json(export.table)
+    if table.as_json() != export.table:
+        raise LifecycleError(table.name, ("the recorded table has fields that no table has",))
+    return TableMachine(table)
+
+
+@attrs.define(eq=False)
+class Moves:
+    """Holds each record against the table."""
+
+    machine: TableMachine
+    state: str = ""
+    name: str = attrs.field(default="moves", init=False)
+
+    @classmethod
+    def of(cls, export: Export) -> Moves:
+        """The check for one export; StateError when its table cannot be read."""
+        try:
+            machine = machine_in(export)
+        except StateError:
+            raise
+        except ValueError as error:
+            raise LifecycleError(export.source, (f"no machine can be built of the table: {error}",)) from error
+        return cls(machine, machine.table.initial)
+
+    def look(self, run: Run, record: Record) -> Iterator[str]:  # noqa: ARG002 -- the state is followed here
+        """What the table does not allow."""
+        table = self.machine.table
+        event = record.event
+        if record.lifecycle != table.name:
+            yield f"is of the lifecycle {record.lifecycle!r:.80}, the table is of {table.name!r:.80}"
+        if record.source != self.state:
+            yield f"leaves {record.source!r:.80}, but the run is in {self.state!r:.80}"
+        if isinstance(event, ExecutionStart) and event.table_digest != table.digest:
+            yield f"was decided by the table {event.table_digest:.80}, the recorded one is {table.digest}"
+        try:
+            target = self.machine.target(self.state, event)
+        except IllegalTransitionError as error:
+            yield str(error)
+        else:
+            if target != record.target:
+                yield f"{event.name} leads from {self.state!r:.80} to {target!r:.80}, not to {record.target!r:.80}"
+        self.state = record.target
+
+    def end(self, run: Run) -> Iterator[str]:  # noqa: ARG002 -- every state is one a journal may end in
+        """Nothing: how an invocation ends is for the markers."""
+        yield from ()
