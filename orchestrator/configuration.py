@@ -47,6 +47,7 @@ __all__ = [
     "StrategySection",
     "configuration_json",
     "load_configuration",
+    "settled",
 ]
 
 PYTEST: Final = ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml={report}")
@@ -211,6 +212,22 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
     if not configuration.strategies:
         raise DocumentError(source, (Fault("$.strategy", "an empty list: name a strategy, or leave the key out"),))
     return located(configuration, Path(source).absolute().parent)
+
+
+def settled(configuration: Configuration, directory: Path, generator: str, evaluator: str) -> Configuration:
+    """The configuration as it holds from anywhere: paths below `directory` made absolute, identities given by name."""
+    whole = located(configuration, directory)
+    program = whole.generator.command
+    kept = attrs.evolve(
+        whole.generator,
+        name="" if whole.generator.entry_point else generator,
+        command=program_below(whole.generator.directory or directory, program) if program else (),
+    )
+    return attrs.evolve(
+        whole,
+        generator=kept,
+        evaluator=attrs.evolve(whole.evaluator, name=evaluator),
+    )
 
 
 def configuration_json(configuration: Configuration) -> dict[str, Any]:

@@ -6,7 +6,7 @@ an audited one are the same value by construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -38,7 +38,7 @@ from orchestrator_events.run import (
     PromptReady,
     PromptRefined,
 )
-from orchestrator_states.machine import TableMachine
+from orchestrator_states.machine import TableEvent, TableMachine
 
 __all__ = ["Attempt", "Run"]
 
@@ -81,6 +81,11 @@ class Run:
     verdicts: dict[tuple[str, bytes], Attempt] = attrs.Factory(dict[tuple[str, bytes], Attempt])
     """First verdict on each candidate, by form and content, so that none is judged twice."""
     failed_subscribers: set[str] = attrs.Factory(set[str])
+    triggers: Mapping[str, TableEvent] = attrs.field(init=False)
+    """The machine's own, at hand: transitions' Machine answers attributes through `__getattr__`, which is slow."""
+
+    def __attrs_post_init__(self) -> None:
+        self.triggers = self.machine.events
 
     @property
     def last(self) -> Attempt | None:
@@ -94,15 +99,18 @@ class Run:
 
     def remaining_seconds(self) -> float | None:
         """Active time left, seconds; None without a time limit."""
-        left = self.ledger.remaining_us()
-        return None if left is None else left / 1_000_000
+        ledger = self.ledger
+        if ledger.limit_us is None:
+            return None
+        left = ledger.limit_us - ledger.elapsed_us()
+        return left / 1_000_000 if left > 0 else 0.0
 
     def fire(self, event: Event) -> None:
         """Fire an event; IllegalTransitionError, with nothing moved, when the table does not allow it."""
-        self.moved(event, self.machine.target(self.state, event))
-
-    def moved(self, event: Event, target: str) -> None:
-        """The table allows the event: make its record, and apply it."""
+        trigger = self.triggers.get(event.name)
+        if trigger is None:
+            self.machine.refuse(self.state, event)
+        target = trigger.target(self.state, event)
         # A named tuple made by its base: its own constructor is a Python function, one more call an event.
         record = new_record(
             Record, (self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event)

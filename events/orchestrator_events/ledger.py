@@ -34,7 +34,7 @@ class Refusal:
 class Ledger:
     """The account of one root run. `reserve` is atomic under a lock; all else is driven by the run's fold."""
 
-    budget: Budget
+    _budget: Budget = attrs.field(alias="budget")
     clock: Clock
     attempts: int = 0
     calls: int = 0
@@ -50,6 +50,21 @@ class Ledger:
     """Monotonic start of this invocation, microseconds."""
     holds: dict[str, Reservation] = attrs.Factory(dict[str, Reservation])
     lock: Lock = attrs.Factory(Lock)
+    is_metered: bool = attrs.field(init=False)
+    limit_us: int | None = attrs.field(init=False)
+    """The budget's own, at hand: an attribute of a class with cached properties costs ten times as much."""
+
+    def __attrs_post_init__(self) -> None:
+        self.budget = self._budget
+
+    @property
+    def budget(self) -> Budget:
+        """The limits in force."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Budget) -> None:
+        self._budget, self.is_metered, self.limit_us = budget, budget.is_metered, budget.limit_us
 
     def reserve(self, key: str, attempt: int, prompt: str, max_tokens: int | None) -> Reservation | Refusal:
         """Hold the worst case of a call that reads `prompt`, or say which limit forbids it.
@@ -64,9 +79,8 @@ class Ledger:
             refusal = self.refusal(attempt, elapsed_us)
             if refusal is not None:
                 return refusal
-            limit_us = self.budget.limit_us
-            time_us = None if limit_us is None else limit_us - elapsed_us
-            if not self.budget.is_metered:
+            time_us = None if self.limit_us is None else self.limit_us - elapsed_us
+            if not self.is_metered:
                 reservation = Reservation(key=key, input_tokens=reads, output_tokens=max_tokens, time_us=time_us)
                 self.holds[key] = reservation
                 return reservation
@@ -82,16 +96,16 @@ class Ledger:
 
     def refusal(self, attempt: int, elapsed_us: int) -> Refusal | None:
         """The limit that forbids another attempt with this number after this active time, or None."""
-        budget = self.budget
+        budget = self._budget
         if self.overruns:
             return Refusal(self.overruns[0], "an earlier call used more than it had reserved")
         if budget.attempts is not None and attempt > budget.attempts:
             return Refusal("attempts", f"{self.attempts} of {budget.attempts} attempts used")
         if budget.repeats is not None and self.repeats >= budget.repeats:
             return Refusal("repeats", f"the same candidate came {self.repeats} times more in a row")
-        if budget.limit_us is not None and elapsed_us >= budget.limit_us:
+        if self.limit_us is not None and elapsed_us >= self.limit_us:
             return Refusal("seconds", f"{elapsed_us / 1e6:.1f} of {budget.seconds:g} seconds used")
-        if self.budget.is_metered:
+        if self.is_metered:
             for limit, spent, cap in self.sums():
                 if cap is not None and spent >= cap:
                     return Refusal(limit, f"{spent} of {cap} used")
@@ -131,6 +145,8 @@ class Ledger:
         A reported 0 for a prompt that was read or an answer that came is no report.
         """
         held = self.holds.get(key) or Reservation(key=key)
+        if usage is None and held.output_tokens is None and held.money_micro is None:  # told as below, in one step
+            return Charge(input_tokens=max(1, held.input_tokens), output_tokens=estimate_tokens(answer), estimated=True)
         reported = usage or UNKNOWN
         counts_answer = held.open_ended or held.output_tokens is None
         unknown_output = estimate_tokens(answer) if counts_answer else held.output_tokens or 1
@@ -158,7 +174,7 @@ class Ledger:
 
     def overrun(self, key: str, charge: Charge) -> tuple[str, ...]:
         """The limits that this charge passes, be it the budget's own or the reservation's `max_tokens`."""
-        if not self.budget.is_metered:
+        if not self.is_metered:
             return ()
         parts = {
             "tokens": charge.input_tokens + charge.output_tokens,
@@ -191,8 +207,7 @@ class Ledger:
 
     def remaining_us(self) -> int | None:
         """Active time left, microseconds; None without a time limit."""
-        limit_us = self.budget.limit_us
-        return None if limit_us is None else max(0, limit_us - self.elapsed_us())
+        return None if self.limit_us is None else max(0, self.limit_us - self.elapsed_us())
 
     def sums(self) -> tuple[tuple[str, int, int | None], ...]:
         """`(limit, spent, cap)` for each metered limit."""

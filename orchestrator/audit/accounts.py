@@ -104,7 +104,7 @@ class Accounts:
             run.clock.at = (ledger.started_us or 0) + self.elapsed_us - ledger.carried_us
         prompt = event.prompt or (run.ready.prompt if run.ready else None)
         text = "" if prompt is None else prompt.data.decode()
-        expected = reserved(ledger, event, text)
+        expected = reserved(run, event, text)
         if isinstance(expected, Refusal):
             yield f"was made though the limit {expected.limit!r} is reached: {expected.detail}"
         elif attrs.evolve(expected, time_us=held.time_us) != held or (limit_us is None) != (held.time_us is None):
@@ -130,14 +130,14 @@ class Accounts:
         yield from self.noted(())
 
 
-def reserved(ledger: Ledger, event: GenerationStarted, prompt: str) -> Reservation | Refusal:
+def reserved(run: Run, event: GenerationStarted, prompt: str) -> Reservation | Refusal:
     """What the ledger reserves for the call, without holding it."""
-    held = event.reservation
+    held, ledger = event.reservation, run.ledger
     fields = [decision.detail.split(", ") for decision in event.decisions if decision.action == "modify"]
     if any("max_tokens" in each for each in fields):
         asked = None if held.open_ended else held.output_tokens
     else:
-        asked = table_of(event.parameters).get("max_tokens")
+        asked = None if run.ready is None else table_of(run.ready.parameters).get("max_tokens")
     if asked is not None and type(asked) is not int:
         raise ValueError(f"max_tokens is {asked!r:.80}, not a whole number")
     try:

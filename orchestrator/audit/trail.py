@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-import attrs
-
 from orchestrator.audit.report import Finding
 from orchestrator.history import RecordedClock, begun
 from orchestrator.importing import Export

@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -26,7 +27,7 @@ from orchestrator.cli.plain import PlainScreen
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, usage
-from orchestrator.configuration import Configuration
+from orchestrator.configuration import Configuration, settled
 from orchestrator.engine import Orchestrator, new_run_id
 from orchestrator.history import blank_run, load_run, report_of
 from orchestrator.outcome import Exhausted, Passed, RunEndedError, RunReport
@@ -80,7 +81,9 @@ class Conductor:
         """Run, show, keep and tell; the exit status. Raises SignalledError and whatever ends a run."""
         run_id = new_run_id()
         if self.configuration is not None:
-            self.place.keep_configuration(run_id, self.configuration)
+            driver = self.orchestrator.driver
+            kept = settled(self.configuration, Path.cwd(), driver.generator.name, driver.evaluator.name)
+            self.place.keep_configuration(run_id, kept)
         mirror = blank_run(run_id, spec, self.orchestrator.budget, self.orchestrator.clock, self.journal)
         return self.attend(mirror, self.orchestrator.arun(spec, run_id=run_id))
 

@@ -124,12 +124,11 @@ def case_called(name: str) -> ET.Element:
 
 
 def add_fault(case: ET.Element, tag: str, kind: str, message: str) -> None:
-    """Why a case did not pass: the first line as an attribute, all of it as text."""
-    plain = text_of(message)
-    first, _, rest = plain.strip().partition("\n")
+    """Why a case did not pass: the first line as an attribute, the others as text."""
+    first, _, rest = text_of(message).strip().partition("\n")
     fault = ET.SubElement(case, tag, type=kind, message=first or kind)
     if rest:
-        fault.text = plain
+        fault.text = rest
 
 
 def duration_of(attempt: Attempt) -> int:

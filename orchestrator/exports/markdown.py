@@ -71,7 +71,7 @@ def outcome(run: Run) -> Iterator[str]:
 
 
 def budget_table(run: Run) -> Iterator[str]:
-    """Every limit and what was used of it."""
+    """Every limit and what was used of it; money where there is any."""
     ledger, budget = run.ledger, run.ledger.budget
     spent = ledger.input_tokens + ledger.output_tokens
     mark = " (partly estimated)" if ledger.has_estimates else ""
@@ -83,8 +83,9 @@ def budget_table(run: Run) -> Iterator[str]:
     yield f"| tokens | {spent:,}{mark} | {amount(budget.tokens)} |"
     yield f"| input tokens | {ledger.input_tokens:,}{mark} | {amount(budget.input_tokens)} |"
     yield f"| output tokens | {ledger.output_tokens:,}{mark} | {amount(budget.output_tokens)} |"
-    money_limit = "unlimited" if budget.money_micro is None else money(budget.money_micro)
-    yield f"| money | {money(ledger.money_micro)}{mark} | {money_limit} |"
+    if ledger.money_micro or budget.money_micro is not None:
+        money_limit = "unlimited" if budget.money_micro is None else money(budget.money_micro)
+        yield f"| money | {money(ledger.money_micro)}{mark} | {money_limit} |"
     yield f"| repeats in a row | {max((each.repeats for each in run.attempts), default=0)} | {amount(budget.repeats)} |"
 
 

@@ -57,14 +57,22 @@ class TableTransition(Transition):
 
 
 class TableEvent(TransitionsEvent):
-    """A trigger: its transitions by the state they leave."""
+    """A trigger: finds the row of a state and an event, or refuses."""
 
     machine: TableMachine
 
     def trigger(self, model: Model, event: Event) -> bool:  # type: ignore[override]  # packing arguments costs
         """Apply an event to the model; raises IllegalTransitionError, with nothing moved, where it is illegal."""
-        self.machine.fire(model, event)
+        model.moved(event, self.target(model.state, event))
         return True
+
+    def target(self, state: str, event: Event) -> str:
+        """The state that the event leads to, the same for a note; IllegalTransitionError when it is illegal."""
+        transition: TableTransition
+        for transition in self.transitions.get(state, ()):  # type: ignore[assignment]  # as transition_cls made them
+            if not transition.where or transition.fits(event):
+                return transition.dest or state
+        self.machine.refuse(state, event)
 
 
 class TableMachine(Machine):
@@ -90,12 +98,9 @@ class TableMachine(Machine):
     def target(self, state: str, event: Event) -> str:
         """The state that the event leads to, the same for a note; IllegalTransitionError when it is illegal."""
         trigger = self.events.get(event.name)
-        if trigger is not None:
-            transition: TableTransition
-            for transition in trigger.transitions.get(state, ()):
-                if not transition.where or transition.fits(event):
-                    return transition.dest or state
-        self.refuse(state, event)
+        if trigger is None:
+            self.refuse(state, event)
+        return trigger.target(state, event)
 
     def refuse(self, state: str, event: Event) -> NoReturn:
         """Raise IllegalTransitionError, naming what is allowed in the state."""

@@ -34,8 +34,10 @@ from orchestrator import (
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator_events.subscribers.log import log_attempts, log_records
 
+ENCODER = json.JSONEncoder(default=repr)
 structlog.configure(
-    processors=[structlog.processors.JSONRenderer(serializer=json.dumps)],
+    # One encoder for all lines, as a host that logs much has it: json.dumps with options makes one a line.
+    processors=[structlog.processors.JSONRenderer(serializer=lambda line, **_: ENCODER.encode(line))],
     wrapper_class=structlog.make_filtering_bound_logger(20),
     logger_factory=structlog.WriteLoggerFactory(open(os.devnull, "w")),  # noqa: SIM115 -- open as long as the process
     cache_logger_on_first_use=True,
