@@ -21,7 +21,7 @@ def checked_answer(answer: object, limit: int) -> tuple[str, Blob]:
     candidate = answer.candidate
     if not isinstance(candidate.text, str):
         raise GenerationError(f"the candidate's text is {type(candidate.text).__name__}, not str")
-    if not all(type(part) is str for file in candidate.files.items() for part in file):
+    if candidate.files and not all(type(part) is str for file in candidate.files.items() for part in file):
         raise GenerationError("the candidate's files are not texts by path")
     if not candidate.text and not candidate.files:
         raise GenerationError("the generator returned nothing")

@@ -98,7 +98,8 @@ class Attempt:
         mine, best = len(self.passed), len(other.passed)
         if mine != best:
             return mine > best
-        return critical(self.failing) < critical(other.failing)
+        worst = critical(other.failing)
+        return worst > 0 and critical(self.failing) < worst
 
 
 def critical(failing: tuple[CaseResult, ...]) -> int:

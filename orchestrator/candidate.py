@@ -16,21 +16,24 @@ TEXT = "text"
 FILES = "files"
 
 
+set_field = object.__setattr__
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, init=False)
 class Candidate:
     """One text, or `files` (relative POSIX path to text); exactly as generated (contract 1)."""
 
     text: str = ""
     files: Mapping[str, str] = NO_FILES
 
-    def __attrs_post_init__(self) -> None:
-        if self.files:
-            if self.text:
+    def __init__(self, text: str = "", files: Mapping[str, str] = NO_FILES) -> None:
+        if files:
+            if text:
                 raise ValueError("a candidate is one text or several files, not both")
-            object.__setattr__(self, "files", MappingProxyType(dict(sorted(self.files.items()))))
+            files = MappingProxyType(dict(sorted(files.items())))
+        set_field(self, "text", text)
+        set_field(self, "files", files)
 
     @property
     def form(self) -> str:

@@ -89,6 +89,7 @@ class Orchestrator:
     clock: Clock = attrs.field(factory=SystemClock)
     new_id: Callable[[], str] = new_run_id
     driver: ConformanceDriver = attrs.field(init=False)
+    known_identity: str = attrs.field(init=False, default="")
 
     def __attrs_post_init__(self) -> None:
         self.bus.recorder = self.bus.recorder or record_history
@@ -203,7 +204,13 @@ class Orchestrator:
         return run
 
     def identity(self) -> str:
-        """JSON object of what may not change over a resume."""
+        """JSON object of what may not change over a resume; made once."""
+        if not self.known_identity:
+            self.known_identity = self.written_identity()
+        return self.known_identity
+
+    def written_identity(self) -> str:
+        """The identity of what is configured."""
         fields = {
             "evaluator": self.driver.evaluator.name,
             "generator": self.driver.generator.name,

@@ -16,15 +16,15 @@ from orchestrator_events.verdict import CaseResult, CaseStatus
 __all__ = ["judged", "refused", "reused", "submission_of"]
 
 
-def submission_of(run: Run, generated: CandidateGenerated, language: str) -> Submission:
-    """What the evaluator judges."""
+def submission_of(run: Run, generated: CandidateGenerated, language: str, begun: int) -> Submission:
+    """What the evaluator judges, from this reading of the monotonic clock on."""
     return Submission(
         run_id=run.run_id,
         attempt=generated.attempt,
         candidate=Candidate.from_blob(generated.candidate, generated.form),
         spec=run.spec,
         language=language,
-        seconds=run.remaining_seconds(),
+        seconds=run.remaining_seconds(begun),
     )
 
 

@@ -54,8 +54,8 @@ def changed_prompt(run: Run, gate: GenerationRequested, sent: GenerationRequeste
     return None if sent.prompt == gate.prompt else Blob(sent.prompt)
 
 
-def request_for(run: Run, ready: PromptReady, call: GenerationStarted, language: str) -> Request:
-    """What the generator is asked."""
+def request_for(run: Run, ready: PromptReady, call: GenerationStarted, language: str, begun: int) -> Request:
+    """What the generator is asked, at this reading of the monotonic clock."""
     return Request(
         run_id=run.run_id,
         attempt=call.attempt,
@@ -63,7 +63,7 @@ def request_for(run: Run, ready: PromptReady, call: GenerationStarted, language:
         parameters=read_parameters(call.parameters),
         language=language,
         max_tokens=call.reservation.output_tokens,
-        seconds=run.remaining_seconds(),
+        seconds=run.remaining_seconds(begun),
         idempotency_key=call.reservation.key,
         spec_digest=run.spec.digest,
     )

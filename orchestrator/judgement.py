@@ -12,6 +12,8 @@ from orchestrator_events.verdict import CaseResult, CaseStatus
 
 __all__ = ["Judgement", "judge"]
 
+PASSED = CaseStatus.PASSED
+
 
 @attrs.define
 class Judgement:
@@ -36,7 +38,7 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
     """
     results = verdict.results
     expected = spec.expected_cases
-    if expected is None and len({*[result.id for result in results]}) == len(results):
+    if expected is None and len({result.id for result in results}) == len(results):
         return unpinned(results)
     counts = Counter(result.id for result in results)
     passed: list[str] = []
@@ -54,10 +56,8 @@ def judge(verdict: Verdict, spec: MergedSpec) -> Judgement:
 
 def unpinned(results: tuple[CaseResult, ...]) -> Judgement:
     """The judgement where the spec names no case and the report none twice."""
-    if CaseStatus.PASSED not in [result.status for result in results]:
-        return Judgement((), results, is_pinned=False)
-    passed = tuple([result.id for result in results if result.status == CaseStatus.PASSED])
-    failing = tuple([result for result in results if result.status != CaseStatus.PASSED])
+    passed = tuple([result.id for result in results if result.status is PASSED])
+    failing = tuple([result for result in results if result.status is not PASSED]) if passed else results
     return Judgement(passed, failing, is_pinned=False)
 
 

@@ -134,7 +134,8 @@ class Prompter:
 
     def messages(self, failing: Sequence[CaseResult], limit: int) -> str:
         """The messages, one paragraph a case; where they are long, bounded, and equal ones are said once."""
-        whole = "\n".join([f"{case.id} [{case.status}] {case.message}" for case in failing])
+        # `_value_`: formatting a StrEnum itself, or asking it for `value`, takes as long as all the rest of the line.
+        whole = "\n".join([f"{case.id} [{case.status._value_}] {case.message}" for case in failing])
         case_limit = self.template.case_limit
         return whole if len(whole) <= min(limit, case_limit) else bounded(failing, limit, case_limit)
 

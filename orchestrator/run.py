@@ -85,7 +85,7 @@ class Run:
     """The machine's own, at hand: transitions' Machine answers attributes through `__getattr__`, which is slow."""
 
     def __attrs_post_init__(self) -> None:
-        self.triggers = self.machine.events
+        self.triggers = self.machine.triggers
 
     @property
     def last(self) -> Attempt | None:
@@ -97,12 +97,12 @@ class Run:
         """Whether the run rests: nothing more happens in this invocation."""
         return self.state in self.machine.table.resting
 
-    def remaining_seconds(self) -> float | None:
-        """Active time left, seconds; None without a time limit."""
+    def remaining_seconds(self, now_us: int) -> float | None:
+        """Active time left at a reading of the monotonic clock, seconds; None without a time limit."""
         ledger = self.ledger
         if ledger.limit_us is None:
             return None
-        left = ledger.limit_us - ledger.elapsed_us()
+        left = ledger.limit_us - ledger.elapsed_us(now_us)
         return left / 1_000_000 if left > 0 else 0.0
 
     def fire(self, event: Event) -> None:

@@ -39,8 +39,15 @@ def kill_session(leader: int) -> None:
 
 def session_members(leader: int) -> Iterator[int]:
     """Ids of the processes whose session is `leader`, dead ones that nobody has reaped among them."""
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            with suppress(ProcessLookupError, PermissionError):
-                if os.getsid(int(name)) == leader:
-                    yield int(name)
+    for process in processes() or [leader]:
+        with suppress(ProcessLookupError, PermissionError):
+            if os.getsid(process) == leader:
+                yield process
+
+
+def processes() -> list[int]:
+    """Ids of all processes; none when they cannot be listed, as while the host has no descriptor free."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []

@@ -65,22 +65,30 @@ class Supervisor:
 
     async def run(self) -> None:
         """Drive to the end of the invocation; a cancellation of the caller reaches the driver first."""
-        self.done = self.loop.create_future()
+        done = self.done = self.loop.create_future()
         self.start(is_overdue=False)
         try:
-            await asyncio.shield(self.done)
+            await done
         except asyncio.CancelledError:
-            if self.done.done():
+            if not done.cancelled():  # the driver had ended, or was itself cancelled
                 raise
-            self.is_cancelled = True
-            if self.driver is not None:
-                self.driver.cancel()
-            self.wake(self.loop.time() + GRACE_S, self.replace)
-            await self.done
+            await self.wind_up()
             raise
         finally:
             if self.timer is not None:
                 self.timer.cancel()
+
+    async def wind_up(self) -> None:
+        """The host cancelled: have the driver end the invocation in order, and wait for that."""
+        self.is_cancelled = True
+        self.done = self.loop.create_future()
+        assert self.driver is not None
+        if self.driver.done():  # while the cancellation was on its way here
+            self.ended(self.driver)
+        else:
+            self.driver.cancel()
+            self.wake(self.loop.time() + GRACE_S, self.replace)
+        await self.done
 
     async def effect(self, awaitable: Awaitable[Result], seconds: float | None) -> Result:
         """Await one effect for at most `seconds`; DeadlineError past them, whatever the effect does."""

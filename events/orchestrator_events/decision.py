@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 import attrs
@@ -72,6 +72,9 @@ class DecisionTaken:
     detail: Annotated[str, "The reason, the prompt, the injected text or the names of the changed fields."]
 
 
+NOTHING_CHANGED: Mapping[str, object] = MappingProxyType({})
+
+
 @attrs.define
 class Ruling:
     """All answers to one gate, folded: deny > ask_user > inject > modify > proceed.
@@ -82,7 +85,7 @@ class Ruling:
     deny: Deny | None = None
     ask_user: tuple[AskUser, ...] = ()
     injections: tuple[Inject, ...] = ()
-    changes: Mapping[str, object] = attrs.field(factory=dict)
+    changes: Mapping[str, object] = NOTHING_CHANGED
     taken: tuple[DecisionTaken, ...] = ()
     reservation: Reservation | None = None
     """What the budget guard holds for the act."""

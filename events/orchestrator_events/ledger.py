@@ -199,15 +199,14 @@ class Ledger:
             self.money_micro += charge.money_micro
             self.has_estimates = self.has_estimates or charge.estimated
 
-    def elapsed_us(self) -> int:
-        """Active time so far, microseconds; time between invocations is not in it."""
+    def elapsed_us(self, now_us: int | None = None) -> int:
+        """Active time so far, or up to a reading of the monotonic clock, microseconds.
+
+        Time between invocations is not in it.
+        """
         if self.started_us is None:
             return self.carried_us
-        return self.carried_us + self.clock.monotonic() - self.started_us
-
-    def remaining_us(self) -> int | None:
-        """Active time left, microseconds; None without a time limit."""
-        return None if self.limit_us is None else max(0, self.limit_us - self.elapsed_us())
+        return self.carried_us - self.started_us + (self.clock.monotonic() if now_us is None else now_us)
 
     def sums(self) -> tuple[tuple[str, int, int | None], ...]:
         """`(limit, spent, cap)` for each metered limit."""

@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.choices import ColorChoice, DisplayChoice, ExportFormat, GraphFormat, ReportForm
-from orchestrator.cli.options import AsJson, Color, Display, Runs, Verbose
+from orchestrator.cli.options import (
+    AsJson,
+    Attempts,
+    Color,
+    Display,
+    InputTokens,
+    Money,
+    OutputTokens,
+    Repeats,
+    Runs,
+    Time,
+    Tokens,
+    Verbose,
+)
 from orchestrator.cli.streams import tolerate_any_character
 
 __all__ = ["application", "run_application"]
@@ -17,6 +30,9 @@ RUNS = Path("runs")
 LOCKFILE = Path("conformance.lock.json")
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its beginning, or `last`.")]
+ExportName = Annotated[
+    str, typer.Argument(metavar="EXPORT_FILE|RUN", help="An export (.json, .jsonl), or a run as for `show`.")
+]
 
 application = typer.Typer(
     name="orchestrator",
@@ -70,19 +86,13 @@ def run(
     language: Annotated[
         str | None, typer.Option("--language", help="Language of the candidate.  [default: python]")
     ] = None,
-    attempts: Annotated[str | None, typer.Option("--attempts", metavar="N", help="Attempts.  [default: 5]")] = None,
-    time: Annotated[str | None, typer.Option("--time", metavar="TIME", help="Active time: 90s, 10m, 1h30m.")] = None,
-    tokens: Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens read and written: 200k.")] = None,
-    input_tokens: Annotated[str | None, typer.Option("--input-tokens", metavar="N", help="Tokens read.")] = None,
-    output_tokens: Annotated[str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")] = None,
-    money: Annotated[
-        str | None,
-        typer.Option("--money", metavar="AMOUNT", help="Money, in the generator's currency: 0.50."),
-    ] = None,
-    repeats: Annotated[
-        str | None,
-        typer.Option("--repeats", metavar="N", help="Identical candidates in a row.  [default: 3]"),
-    ] = None,
+    attempts: Attempts = None,
+    time: Time = None,
+    tokens: Tokens = None,
+    input_tokens: InputTokens = None,
+    output_tokens: OutputTokens = None,
+    money: Money = None,
+    repeats: Repeats = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the first prompt, digests and limits; call nothing.")
     ] = False,
@@ -92,7 +102,7 @@ def run(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run a spec. A limit may be `unlimited`; one that can stop the run has to stay."""
+    """Run a spec: 5 attempts and 3 repeats, unless told otherwise. A limit may be `unlimited`, not all of them."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
@@ -131,20 +141,20 @@ def resume(
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Configuration.  [default: the one of the run]"),
     ] = None,
-    attempts: Annotated[str | None, typer.Option("--attempts", metavar="N", help="Attempts, all in all.")] = None,
-    time: Annotated[str | None, typer.Option("--time", metavar="TIME", help="Active time, all in all.")] = None,
-    tokens: Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens, all in all.")] = None,
-    input_tokens: Annotated[str | None, typer.Option("--input-tokens", metavar="N", help="Tokens read.")] = None,
-    output_tokens: Annotated[str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")] = None,
-    money: Annotated[str | None, typer.Option("--money", metavar="AMOUNT", help="Money, all in all.")] = None,
-    repeats: Annotated[str | None, typer.Option("--repeats", metavar="N", help="Identical candidates.")] = None,
+    attempts: Attempts = None,
+    time: Time = None,
+    tokens: Tokens = None,
+    input_tokens: InputTokens = None,
+    output_tokens: OutputTokens = None,
+    money: Money = None,
+    repeats: Repeats = None,
     runs: Runs = RUNS,
     display: Display = DisplayChoice.AUTO,
     color: Color = ColorChoice.AUTO,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Go on with a run where it was left, also after a limit, with that limit raised."""
+    """Go on with a run where it was left, also after a limit. Limits are for the run as a whole; default: its own."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
@@ -324,3 +334,46 @@ def schema(
         from orchestrator.cli.exporting import print_schema
 
         print_schema(kind)
+
+
+@application.command("audit")
+def audit_command(
+    name: ExportName,
+    *,
+    head: Annotated[str | None, typer.Option("--head", metavar="DIGEST", help="The head that was published.")] = None,
+    count: Annotated[int | None, typer.Option("--count", metavar="N", help="The number that was published.")] = None,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Derive everything a run says of itself from its records again; exit status 6 on a difference."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.auditing import audit_export
+        from orchestrator.cli.inspecting import place_of
+
+        raise typer.Exit(audit_export(name, place_of(runs), head=head, count=count, as_json=as_json))
+
+
+@application.command("replay")
+def replay_command(
+    name: ExportName,
+    *,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="Run the suite again on every candidate; needs --config.")
+    ] = False,
+    config: Annotated[Path | None, typer.Option("--config", "-c", metavar="FILE", help="Names the suite.")] = None,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Walk through a recorded run and show each decision; exit status 6 on a difference."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.auditing import replay_export
+        from orchestrator.cli.inspecting import place_of
+
+        code = replay_export(name, place_of(runs), config=config, evaluates=evaluate, as_json=as_json)
+        raise typer.Exit(code)

@@ -9,7 +9,20 @@ import typer
 
 from orchestrator.cli.choices import ColorChoice, DisplayChoice
 
-__all__ = ["AsJson", "Color", "Display", "Runs", "Verbose"]
+__all__ = [
+    "AsJson",
+    "Attempts",
+    "Color",
+    "Display",
+    "InputTokens",
+    "Money",
+    "OutputTokens",
+    "Repeats",
+    "Runs",
+    "Time",
+    "Tokens",
+    "Verbose",
+]
 
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIRECTORY", help="Where runs are kept, with their journal.")]
 Display = Annotated[
@@ -19,3 +32,13 @@ Display = Annotated[
 Color = Annotated[ColorChoice, typer.Option("--color", help="NO_COLOR and FORCE_COLOR are heeded by auto.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show where an error came from.")]
+
+Attempts = Annotated[str | None, typer.Option("--attempts", metavar="N", help="Attempts.")]
+Time = Annotated[str | None, typer.Option("--time", metavar="TIME", help="Active time: 90s, 10m, 1h30m.")]
+Tokens = Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens read and written: 200k.")]
+InputTokens = Annotated[str | None, typer.Option("--input-tokens", metavar="N", help="Tokens read.")]
+OutputTokens = Annotated[str | None, typer.Option("--output-tokens", metavar="N", help="Tokens written.")]
+Money = Annotated[
+    str | None, typer.Option("--money", metavar="AMOUNT", help="Money, in the generator's currency: 0.50.")
+]
+Repeats = Annotated[str | None, typer.Option("--repeats", metavar="N", help="Identical candidates in a row.")]

@@ -39,7 +39,7 @@ class CallableEvaluator:
     async def evaluate(self, submission: Submission) -> Verdict:
         """The callable's verdict; EvaluationError when it returned none."""
         if self._is_async:
-            outcome = await cast(Awaitable[Outcome], self.call(submission))
+            outcome = await self.call(submission)  # type: ignore[misc]  # an awaitable
         else:
             returned = await call_in_thread(self.call, submission)
             outcome = await returned if inspect.isawaitable(returned) else returned

@@ -45,7 +45,7 @@ class CallableGenerator:
     async def generate(self, request: Request) -> Generation:
         """The callable's answer; GenerationError when it is of no kind that can be a candidate."""
         if self._is_async:
-            answer = await cast(Awaitable[Answer], self.call(request))
+            answer = await self.call(request)  # type: ignore[misc]  # an awaitable
         else:
             returned = await call_in_thread(self.call, request)
             answer = await returned if inspect.isawaitable(returned) else returned

@@ -9,7 +9,7 @@ from the table is what runs. A dispatch table of our own beside it was rejected:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 from transitions.core import Event as TransitionsEvent
 from transitions.core import Machine, Transition
@@ -90,6 +90,7 @@ class TableMachine(Machine):
             self.add_transition(row.event, list(row.sources), row.target, where=row.where)
         for each in table.notes:
             self.add_transition(each.event, list(each.states), None)
+        self.triggers = cast(dict[str, TableEvent], dict(self.events))  # as event_cls made them
 
     def fire(self, model: Model, event: Event) -> None:
         """Fire an event at a model; IllegalTransitionError when neither row nor note allows it."""
@@ -97,7 +98,7 @@ class TableMachine(Machine):
 
     def target(self, state: str, event: Event) -> str:
         """The state that the event leads to, the same for a note; IllegalTransitionError when it is illegal."""
-        trigger = self.events.get(event.name)
+        trigger = self.triggers.get(event.name)
         if trigger is None:
             self.refuse(state, event)
         return trigger.target(state, event)

@@ -42,6 +42,8 @@ structlog.configure(
     logger_factory=structlog.WriteLoggerFactory(open(os.devnull, "w")),  # noqa: SIM115 -- open as long as the process
     cache_logger_on_first_use=True,
 )
+FAILED = CaseStatus.FAILED
+"""Looked up once: in Python 3.11 an attribute of an Enum class costs 0.15 µs."""
 SPEC = MergedSpec(name="bench", intent=make_prompt(0, 0)[:1400])
 TEMPLATE = PromptTemplate(candidate_limit=200)
 """The peers' prompt is 2 kB; ours is the spec, the five failing cases and the head and tail of the candidate."""
@@ -82,7 +84,7 @@ def verdict_of(attempt: int, k: int) -> Verdict:
     """The workload's verdict on an attempt."""
     fails = failing(attempt, k)
     return Verdict(
-        tuple(CaseResult(text[:8], CaseStatus.FAILED, text[9:]) for text in fails)
+        tuple([CaseResult(text[:8], FAILED, text[9:]) for text in fails])
         or (CaseResult("all", CaseStatus.PASSED),)
     )
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
+import random
 import resource
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
@@ -243,11 +246,94 @@ def test_a_call_that_is_cancelled_while_it_starts_leaves_nothing(turns: int) -> 
     assert not children_of_this_process()
 
 
+def test_a_loop_that_ends_while_programs_start_ends_at_once() -> None:
+    """However early the host's own work fails, every program it was starting is gone, and nothing hangs."""
+
+    class HostError(Exception):
+        """What the host's own code raises."""
+
+    async def fail_early(delay: float) -> None:
+        started = [asyncio.create_task(run_python("import time; time.sleep(60)")) for _ in range(4)]
+        await asyncio.wait(started, timeout=delay)
+        raise HostError
+
+    def many_times() -> None:
+        delays = random.Random(1)
+        for _ in range(50):
+            with pytest.raises(HostError):
+                asyncio.run(fail_early(delays.uniform(0, 0.03)))
+        done.append(children_of_this_process())
+
+    before = open_files()
+    done: list[list[int]] = []
+    thread = threading.Thread(target=many_times, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert done == [[]]
+    assert open_files() == before
+
+
+def test_a_loop_that_is_closed_under_a_call_leaves_nothing() -> None:
+    """A host that just closes its loop and drops the call leaves no program, no zombie, no open file."""
+
+    async def begin() -> None:
+        call.send(None)
+
+    before = open_files()
+    call = run_python("import time; time.sleep(60)")
+    asyncio.run(begin())
+    was_running = bool(children_of_this_process())
+    call.close()
+    assert was_running
+    assert wait_until(lambda: not children_of_this_process())
+    assert open_files() == before
+
+
+def test_programs_are_attended_where_the_kernel_does_not_watch_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without process descriptors (an old kernel, a strict container) every promise holds as well."""
+
+    def refuse(process: int, flags: int = 0) -> int:  # noqa: ARG001 -- the system call's shape
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    async def several() -> list[tuple[int, bool, str]]:
+        sleeping = asyncio.create_task(run_python("import time; time.sleep(60)"))
+        programs = ["import sys; sys.exit(3)", "import os; os.abort()", "import time; time.sleep(60)"]
+        ended = await asyncio.gather(*(run_python(program, seconds=SHORT) for program in programs))
+        sleeping.cancel()
+        await asyncio.wait({sleeping})
+        return [(completed.returncode, completed.timed_out, completed.exceeded) for completed in ended]
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    before = open_files()
+    assert asyncio.run(several()) == [(3, False, ""), (-6, False, ""), (-15, True, "")]
+    assert open_files() == before
+    assert not children_of_this_process()
+
+
+def test_a_program_is_stopped_in_time_while_no_file_can_be_opened() -> None:
+    """A host that has used up its descriptors still gets its program back, dead."""
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def run_dry() -> Completed:
+        running = asyncio.create_task(run_python("import time; time.sleep(60)", seconds=SHORT))
+        await asyncio.sleep(0)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        try:
+            return await running
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    completed = asyncio.run(run_dry())
+    assert (completed.timed_out, completed.returncode) == (True, -15)
+
+
 def children_of_this_process() -> list[int]:
     """Living or dead processes that this one has started."""
     found = []
     for task in Path("/proc/self/task").iterdir():
-        found += [int(child) for child in (task / "children").read_text().split()]
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
+            found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 

@@ -84,3 +84,16 @@ def test_visits_stand_beside_the_names(chain: Lifecycle) -> None:
     """With visits the names tell how often a run was there; states it never saw stay as they are."""
     lines = [line.strip() for line in to_mermaid(chain, path=PathOverlay(visits={"a": 3, "b": 0})).splitlines()]
     assert [line for line in lines if line.startswith("state ")] == ['state "a \u00d73" as a']
+
+
+def test_the_way_of_a_run_in_full(chain: Lifecycle) -> None:
+    """With a path the names tell visits and times, the arrows moves, and what was seen has a thick border."""
+    path = PathOverlay(visits={"a": 2}, moves={("a", "attempt:failed", "a"): 1}, times_us={"a": 500})
+    added = [line.strip() for line in to_mermaid(chain, path=path).splitlines()]
+    plain = {line.strip() for line in to_mermaid(chain).splitlines()}
+    assert [line for line in added if line not in plain] == [
+        'state "a \u00d72 #lt;1ms" as a',
+        "a --> a : attempt#58;failed \u00d71",
+        "classDef been stroke-width:3px",
+        "class a been",
+    ]

@@ -212,9 +212,33 @@ def test_a_path_is_laid_over_the_picture() -> None:
     assert [pair for pair in combinations(areas, 2) if pair[0].overlaps(pair[1])] == []
 
 
+def test_times_stand_in_the_boxes(table: Lifecycle) -> None:
+    """With times each state that has one shows it below its name, inside its box, and the picture says it in words."""
+    states = [str(state) for state in table.states]
+    path = PathOverlay(visits=dict.fromkeys(states, 2), times_us=dict.fromkeys(states[:2], 65_000_000))
+    root = ET.fromstring(to_svg(table, path=path))
+    shown = {}
+    for box in root.iter(f"{SVG}g"):
+        texts = [text for text in box.iter(f"{SVG}text") if (box.get("class") or "").startswith("state ")]
+        if len(texts) > 1:
+            shown[texts[0].text] = (texts[1].get("class"), texts[1].text)
+    assert shown == dict.fromkeys(states[:2], ("time", "1m 05s"))
+    (described,) = root.iter(f"{SVG}desc")
+    assert f"The run was in {states[0]} \u00d72, 1m 05s.\n" in (described.text or "")
+
+
+def test_a_path_has_a_legend_of_its_own() -> None:
+    """The picture of a run explains taken and idle arrows and the counts; that of a table does not mention them."""
+    hints = [
+        {text.text for text in ET.fromstring(picture).iter(f"{SVG}text") if text.get("class") == "hint"}
+        for picture in (to_svg(RUN), to_svg(RUN, path=WALK))
+    ]
+    assert hints[1] - hints[0] == {"this run took it", "this run did not", "how often it was there"}
+
+
 def test_the_style_stays_inside_the_picture() -> None:
     """Every rule is bound to the picture, so that a page can hold it inline; nothing is fetched."""
-    picture = to_svg(RUN)
+    picture = to_svg(RUN, path=WALK)
     style = picture.split("<style>\n")[1].split("</style>")[0]
     rules = [line for line in style.splitlines() if line not in ("}", "@media (prefers-color-scheme: dark) {")]
     assert [rule for rule in rules if not rule.startswith(".lifecycle ")] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from orchestrator_states import RUN, Lifecycle, Note, StateName
+from orchestrator_states.path import PathOverlay
 from orchestrator_states.terminal import to_text
 
 
@@ -45,3 +46,21 @@ def test_long_lists_are_told_by_what_they_leave_out() -> None:
     """A note that holds nearly everywhere names its exceptions."""
     lines = [line.split(maxsplit=1) for line in to_text(RUN).splitlines()]
     assert ["orchestrator:complete", "all but ready"] in lines
+
+
+def test_the_way_of_a_run_in_full(chain: Lifecycle) -> None:
+    """With a path there are columns for how often and how long a state was seen, and how often a move was taken."""
+    path = PathOverlay(
+        visits={"a": 3, "b": 1},
+        moves={("a", "attempt:failed", "a"): 2, ("a", "attempt:passed", "b"): 1},
+        times_us={"a": 65_000_000},
+    )
+    assert to_text(chain, ascii_only=True, path=path) == (
+        "lifecycle chain   > starts here   * may rest here\n"
+        "\n"
+        "state  been  time    event           taken  next state\n"
+        "----------------------------------------------------\n"
+        "> a    x3    1m 05s  attempt:passed  x1     -> * b\n"
+        "                     attempt:failed  x2     ->   a\n"
+        "* b    x1            prompt:refined         ->   a\n"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import pytest
 
@@ -92,10 +93,8 @@ def recorded(
     engine = Orchestrator(
         generator=generate, evaluator=evaluator, budget=Budget(attempts=attempts), journal=kept, clock=clock
     )
-    try:
+    with suppress(RunInterruptedError):
         engine.run(spec, run_id="7f3a")
-    except RunInterruptedError:
-        pass
     return asyncio.run(load_run(kept, "7f3a"))
 
 
@@ -105,7 +104,7 @@ ENDINGS: Mapping[str, Callable[[], Run]] = {
     "exhausted": lambda: recorded("red blue", "red skip", "red blue"),
     "nothing generated": lambda: recorded("", "", ""),
     "interrupted": lambda: recorded("red"),
-    "interrupted at once": lambda: recorded(),
+    "interrupted at once": recorded,
     "hostile": lambda: recorded(HOSTILE, "``````", spec=HOSTILE_SPEC, evaluator=hostile, attempts=2),
 }
 

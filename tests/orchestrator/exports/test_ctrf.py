@@ -32,7 +32,7 @@ def test_every_ending_is_valid(ended: Run, validator: Draft202012Validator) -> N
     document = json.loads(export_ctrf(ended))
     assert [error.message for error in validator.iter_errors(document)] == []
     results = document["results"]
-    counted = {status: 0 for status in ("passed", "failed", "pending", "skipped", "other")}
+    counted = dict.fromkeys(("passed", "failed", "pending", "skipped", "other"), 0)
     for test in results["tests"]:
         counted[test["status"]] += 1
     summary = results["summary"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 from orchestrator.evaluators.reports import read_junit
 from orchestrator.exports.junit import export_junit
@@ -48,7 +49,7 @@ def test_an_attempt_in_full(run_called: Callable[[str], Run]) -> None:
         spec=run.spec.digest,
         prompt=attempt.ready.prompt.digest,
         candidate=attempt.generated.candidate.digest,
-        generator=identity["generator"],
+        generator=escape(identity["generator"] or ""),
         evaluator=identity["evaluator"],
     )
     start = written.index('  <testsuite name="attempt 2"')

@@ -126,7 +126,7 @@ def test_the_candidate_is_whole(run_called: Callable[[str], Run], hostile_text: 
     [
         ("", ""),
         ("plain", "`plain`"),
-        ("two\n lines\u2028here", "`two lines here`"),
+        ("two\n on\u2028one", "`two on one`"),
         ("a ` b", "``a ` b``"),
         ("`a``", "``` `a`` ```"),
         ("x" * 20, "`xxxxxxxxx…`"),

@@ -1,0 +1,188 @@
+"""Replay: the records of an export walked through a fresh machine of the recorded table, each decision in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from orchestrator.adapter_errors import CandidateRefusedError, EvaluationError
+from orchestrator.attempt import Attempt
+from orchestrator.audit.attempts import table_of
+from orchestrator.audit.moves import Follower, machine_in
+from orchestrator.audit.trail import begin
+from orchestrator.importing import Export
+from orchestrator.judgement import judge
+from orchestrator.narration import told
+from orchestrator.ports import Evaluator, Submission
+from orchestrator.run import Run
+from orchestrator.verdicts import checked_verdict
+from orchestrator_events.codec import decode
+from orchestrator_events.errors import OrchestratorError
+from orchestrator_events.execution import ExecutionStart
+from orchestrator_events.record import Record
+from orchestrator_events.verdict import CaseResult, CaseStatus
+
+__all__ = ["Rejudgement", "ReplayError", "Step", "rejudge", "replay"]
+
+
+class ReplayError(OrchestratorError):
+    """A record does not follow from those before it; `steps` are the ones that do."""
+
+    def __init__(self, sequence: int, reason: str, steps: tuple[Step, ...] = ()) -> None:
+        self.sequence = sequence
+        self.reason = reason
+        self.steps = steps
+        super().__init__(f"record {sequence} cannot be replayed: {reason}")
+
+
+@attrs.frozen
+class Step:
+    """One record, replayed."""
+
+    sequence: int
+    time: datetime
+    source: str
+    target: str
+    event: str
+    """Wire name."""
+    decision: str
+    """What was decided, by whom and why; holds text of others."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The step as plain data."""
+        return {**attrs.asdict(self), "time": self.time.isoformat()}
+
+
+@attrs.frozen
+class Rejudgement:
+    """A recorded candidate judged again: the cases it passed then and now, and those it failed."""
+
+    attempt: int
+    was: tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+    """Ids that passed, and id and status of those that did not, both sorted."""
+    now: tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the suite says of each case what it said then; messages do not count."""
+        return self.was == self.now
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as plain data."""
+        sides = {"was": self.was, "now": self.now}
+        shown = {side: {"passed": list(passed), "failing": dict(failing)} for side, (passed, failing) in sides.items()}
+        return {"attempt": self.attempt, "is_same": self.is_same, **shown}
+
+
+def replay(export: Export) -> tuple[Step, ...]:
+    """Every record of an export as a step, walked through a machine of the table that it brings along.
+
+    Raises ReplayError, with the steps so far, at the first record that the table does not lead to.
+    """
+    steps: list[Step] = []
+    try:
+        for record in followed(export):
+            steps.append(step_of(record))  # noqa: PERF401 -- those before an error are kept
+    except ReplayError as error:
+        raise ReplayError(error.sequence, error.reason, tuple(steps)) from error
+    return tuple(steps)
+
+
+async def rejudge(export: Export, evaluator: Evaluator) -> tuple[Rejudgement, ...]:
+    """Judge every recorded candidate again and compare; a reused verdict is that of its first attempt.
+
+    Raises ReplayError for an export that cannot be replayed, EvaluationError when the suite gives no verdict.
+    """
+    run, language = None, ""
+    for record in followed(export):
+        try:
+            if run is None:
+                run = begin(record)
+                language = language_of(record)
+            run.apply(record)
+        except (OrchestratorError, ValueError) as error:
+            raise ReplayError(record.sequence, str(error)) from error
+    if run is None:
+        return ()
+    return tuple([await compared(run, each, evaluator, language) for each in run.attempts if is_judged(each)])
+
+
+def followed(export: Export) -> Iterator[Record]:
+    """The records, each after the table has allowed it."""
+    try:
+        machine = machine_in(export)
+    except (OrchestratorError, ValueError) as error:
+        raise ReplayError(0, str(error)) from error
+    follower = Follower(machine.table.initial)
+    for position, link in enumerate(export.links, 1):
+        try:
+            record = decode(link.body, export.blobs)
+            source = follower.state
+            machine.fire(follower, record.event)
+        except OrchestratorError as error:
+            raise ReplayError(position, str(error)) from error
+        if (record.sequence, record.source, record.target) != (position, source, follower.state):
+            shown = f"record {record.sequence} from {record.source:.80} to {record.target:.80}"
+            raise ReplayError(position, f"it says {shown}; replaying it leads from {source} to {follower.state}")
+        if isinstance(record.event, ExecutionStart) and record.event.table_digest != machine.table.digest:
+            raise ReplayError(position, f"it was decided by another table, {record.event.table_digest:.80}")
+        yield record
+
+
+def step_of(record: Record) -> Step:
+    """The record as a step; its decision in words."""
+    try:
+        time, decision = record.time, told(record.event)
+    except (OrchestratorError, ValueError, OverflowError) as error:
+        raise ReplayError(record.sequence, str(error)) from error
+    return Step(record.sequence, time, record.source, record.target, record.event.name, decision)
+
+
+def language_of(record: Record) -> str:
+    """The target language, which the identity of the run names."""
+    event = record.event
+    return str(table_of(event.identity).get("language", "")) if isinstance(event, ExecutionStart) else ""
+
+
+def is_judged(attempt: Attempt) -> bool:
+    """Whether the suite was run on its candidate."""
+    return attempt.generated is not None and not getattr(attempt.outcome, "reused_from", 0)
+
+
+async def compared(run: Run, attempt: Attempt, evaluator: Evaluator, language: str) -> Rejudgement:
+    """One candidate's verdicts, then and now."""
+    was = judgement_of(attempt.passed, attempt.failing)
+    try:
+        candidate = attempt.candidate
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise ReplayError(0, f"the candidate of attempt {attempt.number} is not of its form: {error}") from error
+    assert candidate is not None
+    submission = Submission(
+        run_id=run.run_id,
+        attempt=attempt.number,
+        candidate=candidate,
+        spec=run.spec,
+        language=language,
+        seconds=None,
+    )
+    try:
+        verdict = checked_verdict(await evaluator.evaluate(submission), run.spec)
+    except CandidateRefusedError as error:
+        refused = (CaseResult("(candidate)", CaseStatus.ERROR, str(error)),)
+        return Rejudgement(attempt.number, was, judgement_of((), refused))
+    except EvaluationError:
+        raise
+    except Exception as error:
+        raise EvaluationError(f"attempt {attempt.number}: {type(error).__name__}: {error}") from error
+    now = judge(verdict, run.spec)
+    return Rejudgement(attempt.number, was, judgement_of(now.passed, now.failing))
+
+
+def judgement_of(
+    passed: tuple[str, ...], failing: tuple[CaseResult, ...]
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """What of a verdict is compared."""
+    return tuple(sorted(passed)), tuple(sorted((case.id, str(case.status)) for case in failing))
