@@ -40,7 +40,12 @@ async def is_approved(
     yes, answer = False, "nobody to ask"
     if approver is not None:
         try:
-            yes = await supervisor.effect(approver.approve(run.run_id, prompt), run.remaining_seconds(run.clock.monotonic())) is True
+            yes = (
+                await supervisor.effect(
+                    approver.approve(run.run_id, prompt), run.remaining_seconds(run.clock.monotonic())
+                )
+                is True
+            )
             answer = "yes" if yes else "no"
         except DeadlineError:
             answer = "no answer in time"

@@ -61,7 +61,7 @@ def failed(event: AttemptFailed) -> str:
     reuse = f"the verdict of attempt {event.reused_from} is reused" if event.reused_from else ""
     repeats = f"repeat {event.repeats} in a row" if event.repeats else ""
     count = f"{len(event.passed)} of {len(event.passed) + len(event.failing)} cases passed"
-    return joined(count, "failing: " + ", ".join(case.id for case in event.failing), reuse, repeats)
+    return joined(reuse, repeats, count, "failing: " + ", ".join(case.id for case in event.failing))
 
 
 def refined(event: PromptRefined) -> str:

@@ -8,6 +8,8 @@ from typing import Annotated, cast
 
 import attrs
 
+from orchestrator_events.making import cheaply_made
+
 __all__ = ["DEFAULT_ATTEMPTS", "DEFAULT_REPEATS", "Budget", "Charge", "Reservation", "Usage"]
 
 DEFAULT_ATTEMPTS = 5
@@ -67,7 +69,8 @@ class Usage:
     money_micro: int | None = None
 
 
-@attrs.frozen(kw_only=True)
+@cheaply_made
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Charge:
     """What a call was charged, by the rule of `Ledger.charge`."""
 
@@ -77,7 +80,8 @@ class Charge:
     estimated: Annotated[bool, "True where any figure is ours and not the generator's."] = False
 
 
-@attrs.frozen(kw_only=True)
+@cheaply_made
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Reservation:
     """The worst case of one call, held from before it starts until it is settled."""
 

@@ -14,6 +14,7 @@ from orchestrator_events.errors import EventError
 from orchestrator_events.event import Event
 from orchestrator_events.record import Record
 from orchestrator_events.registry import event_class
+from orchestrator_events.verdict import CaseStatus
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -106,6 +107,7 @@ def converter() -> Converter:
     made = Converter(detailed_validation=False, forbid_extra_keys=True)
     for primitive, check in ((int, whole), (str, text), (bool, truth)):
         made.register_structure_hook(primitive, lambda value, _, check=check: check(value))
+    made.register_structure_hook(CaseStatus, lambda value, _: CaseStatus(value))
     made.register_structure_hook(Blob, lambda data, _: Blob(None, text(data["sha256"]), whole(data["bytes"])))
     made.register_structure_hook(Budget, lambda data, _: budget_from_data(data))
     return made

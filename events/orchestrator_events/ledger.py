@@ -52,6 +52,8 @@ class Ledger:
     lock: Lock = attrs.Factory(Lock)
     is_metered: bool = attrs.field(init=False)
     limit_us: int | None = attrs.field(init=False)
+    most_attempts: int | None = attrs.field(init=False)
+    most_repeats: int | None = attrs.field(init=False)
     """The budget's own, at hand: an attribute of a class with cached properties costs ten times as much."""
 
     def __attrs_post_init__(self) -> None:
@@ -64,7 +66,9 @@ class Ledger:
 
     @budget.setter
     def budget(self, budget: Budget) -> None:
-        self._budget, self.is_metered, self.limit_us = budget, budget.is_metered, budget.limit_us
+        self._budget = budget
+        self.is_metered, self.limit_us = budget.is_metered, budget.limit_us
+        self.most_attempts, self.most_repeats = budget.attempts, budget.repeats
 
     def reserve(self, key: str, attempt: int, prompt: str, max_tokens: int | None) -> Reservation | Refusal:
         """Hold the worst case of a call that reads `prompt`, or say which limit forbids it.
@@ -96,15 +100,14 @@ class Ledger:
 
     def refusal(self, attempt: int, elapsed_us: int) -> Refusal | None:
         """The limit that forbids another attempt with this number after this active time, or None."""
-        budget = self._budget
         if self.overruns:
             return Refusal(self.overruns[0], "an earlier call used more than it had reserved")
-        if budget.attempts is not None and attempt > budget.attempts:
-            return Refusal("attempts", f"{self.attempts} of {budget.attempts} attempts used")
-        if budget.repeats is not None and self.repeats >= budget.repeats:
+        if self.most_attempts is not None and attempt > self.most_attempts:
+            return Refusal("attempts", f"{self.attempts} of {self.most_attempts} attempts used")
+        if self.most_repeats is not None and self.repeats >= self.most_repeats:
             return Refusal("repeats", f"the same candidate came {self.repeats} times more in a row")
         if self.limit_us is not None and elapsed_us >= self.limit_us:
-            return Refusal("seconds", f"{elapsed_us / 1e6:.1f} of {budget.seconds:g} seconds used")
+            return Refusal("seconds", f"{elapsed_us / 1e6:.1f} of {self.budget.seconds:g} seconds used")
         if self.is_metered:
             for limit, spent, cap in self.sums():
                 if cap is not None and spent >= cap:

@@ -11,6 +11,7 @@ from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge, Reservation
 from orchestrator_events.decision import DecisionTaken
 from orchestrator_events.event import Fact, Gate
+from orchestrator_events.making import cheaply_made
 from orchestrator_events.verdict import CaseResult
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@cheaply_made
 @attrs.frozen(kw_only=True)
 class PromptReady(Fact):
     """The prompt of the next attempt is rendered."""
@@ -42,6 +44,7 @@ class PromptReady(Fact):
     seed: Annotated[str, "Label of the code seed the strategy mixed in; empty without one."] = ""
 
 
+@cheaply_made
 @attrs.frozen(kw_only=True)
 class GenerationRequested(Gate):
     """May the generator be called?"""
@@ -60,6 +63,7 @@ class GenerationRequested(Gate):
         return attrs.evolve(self, prompt=self.prompt + added)
 
 
+@cheaply_made
 @attrs.frozen(kw_only=True)
 class GenerationStarted(Fact):
     """The intent to call the generator, committed before the call, with what is reserved for it."""
@@ -72,6 +76,7 @@ class GenerationStarted(Fact):
     decisions: Annotated[tuple[DecisionTaken, ...], "What the gate's subscribers decided."] = ()
 
 
+@cheaply_made
 @attrs.frozen(kw_only=True)
 class CandidateGenerated(Fact):
     """The generator answered; the answer is stored before it is judged."""
@@ -127,6 +132,7 @@ class AttemptPassed(Fact):
     isolation: Annotated[str, "Isolation level in force for the evaluation."] = "none"
 
 
+@cheaply_made
 @attrs.frozen(kw_only=True)
 class AttemptFailed(Fact):
     """No candidate came, or it does not conform; what failed goes into the next prompt."""
@@ -153,6 +159,7 @@ class RefinementRequested(Gate):
     attempt: Annotated[int, "Number the next attempt would have."]
 
 
+@cheaply_made
 @attrs.frozen(kw_only=True)
 class PromptRefined(Fact):
     """The strategy decided what changes for the next attempt."""

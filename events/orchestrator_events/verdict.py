@@ -7,6 +7,8 @@ from typing import Annotated
 
 import attrs
 
+from orchestrator_events.making import cheaply_made
+
 __all__ = ["CaseResult", "CaseStatus"]
 
 
@@ -26,7 +28,8 @@ class CaseStatus(StrEnum):
     """Reported more than once."""
 
 
-@attrs.frozen
+@cheaply_made
+@attrs.frozen(weakref_slot=False)
 class CaseResult:
     """The result of one eval case, as its runner reported it; the text is untrusted."""
 

@@ -18,7 +18,7 @@ from orchestrator.audit.trail import RECORDS, Check, begin, decoded, walk
 from orchestrator.audit.verdicts import Verdicts
 from orchestrator.importing import Export
 from orchestrator.run import Run
-from orchestrator_events.errors import OrchestratorError, StateError
+from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.record import Record
 
 __all__ = ["audit"]
@@ -45,7 +45,7 @@ def audit(export: Export, *, head: str | None = None, count: int | None = None) 
         if run is not None:
             checks = (*moves, *fresh_checks())
             done += [TABLE] * bool(moves) + [SPEC] + [check.name for check in checks]
-            findings += walk(run, records, checks)
+            findings += walk(run, records, checks, is_whole=len(records) == len(export.links))
     return AuditReport(
         run_id=export.run_id,
         head=head_of(export),
@@ -71,7 +71,7 @@ def moves_of(export: Export) -> tuple[tuple[Check, ...], tuple[Finding, ...]]:
     """The check of the moves, or why there is none."""
     try:
         return (Moves.of(export),), ()
-    except (StateError, OrchestratorError) as error:
+    except OrchestratorError as error:
         return (), (Finding(TABLE, 0, f"{error}; the moves were not checked"),)
 
 

@@ -57,8 +57,8 @@ def begin(record: Record) -> Run:
     return begun(record, clock, MemoryJournal())
 
 
-def walk(run: Run, records: Sequence[Record], checks: Sequence[Check]) -> Iterator[Finding]:
-    """Fold the records into the run; each check looks at each record first."""
+def walk(run: Run, records: Sequence[Record], checks: Sequence[Check], *, is_whole: bool) -> Iterator[Finding]:
+    """Fold the records into the run; each check looks at each record first, and at the end if they are all."""
     clock = run.clock
     sequence = 0
     for sequence, record in enumerate(records, 1):
@@ -70,7 +70,7 @@ def walk(run: Run, records: Sequence[Record], checks: Sequence[Check]) -> Iterat
             run.apply(record)
         except (OrchestratorError, ValueError) as error:
             yield Finding(RECORDS, sequence, f"{record.event.name} cannot be folded: {error}")
-    for check in checks:
+    for check in checks if is_whole else ():
         yield from said(check, sequence, check.end(run))
 
 

@@ -14,6 +14,7 @@ from orchestrator.cli.exitcodes import ExitCode, RequestError
 from orchestrator.cli.failures import say
 from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.wording import count_of
 from orchestrator.configuration import load_configuration
 from orchestrator.export import export_json
 from orchestrator.history import find_run
@@ -81,11 +82,11 @@ def damaged(error: Exception, *, as_json: bool) -> ExitCode:
 def tell(report: AuditReport) -> None:
     """The report for people."""
     lines = [
-        f"run {report.run_id}  {report.state or 'no state'}  {report.head.count} records  head {report.head.digest}",
+        f"run {report.run_id} {report.state or 'no state'} {report.head.count} records head {report.head.digest}",
         *([report.spec_digest.replace("sha256:", "spec sha256:")] if report.spec_digest else []),
         f"checked: {', '.join(report.checks)}",
         *(f"difference: {finding}" for finding in report.findings),
-        "clean" if report.is_clean else f"{len(report.findings)} differences",
+        "clean" if report.is_clean else count_of(len(report.findings), "difference"),
     ]
     sys.stdout.writelines(f"{one_line(line, 2 * DECISION)}\n" for line in lines)
 

@@ -84,8 +84,7 @@ def verdict_of(attempt: int, k: int) -> Verdict:
     """The workload's verdict on an attempt."""
     fails = failing(attempt, k)
     return Verdict(
-        tuple([CaseResult(text[:8], FAILED, text[9:]) for text in fails])
-        or (CaseResult("all", CaseStatus.PASSED),)
+        tuple([CaseResult(text[:8], FAILED, text[9:]) for text in fails]) or (CaseResult("all", CaseStatus.PASSED),)
     )
 
 

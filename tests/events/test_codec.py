@@ -142,3 +142,14 @@ def test_what_is_no_record_is_refused(body: bytes) -> None:
     """Bytes that are no JSON object are an EventError like any other damage."""
     with pytest.raises(EventError):
         decode(body)
+
+
+def test_a_status_is_read_back_as_a_status(record: Callable[..., Record]) -> None:
+    """An enum stays one, though it equals its text; a word that is none is refused."""
+    failed = AttemptFailed(attempt=1, stage="evaluation", failing=(CaseResult("a", CaseStatus.TIMED_OUT),))
+    body = encode(record(failed))
+    event = decode(body).event
+    assert isinstance(event, AttemptFailed)
+    assert type(event.failing[0].status) is CaseStatus
+    with pytest.raises(EventError):
+        decode(body.replace(b"timed out", b"timed-out"))

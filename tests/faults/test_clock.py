@@ -11,8 +11,18 @@ import attrs
 import pytest
 from freezegun import freeze_time
 
-from orchestrator import Budget, Exhausted, MergedSpec, Orchestrator, Passed, Request, RunInterruptedError, RunReport
-from orchestrator import Submission, Verdict
+from orchestrator import (
+    Budget,
+    Exhausted,
+    MergedSpec,
+    Orchestrator,
+    Passed,
+    Request,
+    RunInterruptedError,
+    RunReport,
+    Submission,
+    Verdict,
+)
 from orchestrator.history import load_run, report_of
 from orchestrator.journal import MemoryJournal
 from orchestrator.resuming import ResumeRefusedError

@@ -99,7 +99,7 @@ def test_signal_during_a_resume(bench: Any, alive: Any) -> None:
 def test_signal_at_any_moment(bench: Any, is_long: bool) -> None:
     """Wherever a signal falls, resume makes of the run what it would have been, or finds that it is that already."""
     random = Random(9)
-    for _ in range(60 if is_long else 3):
+    for _ in range(60 if is_long else 2):
         number = random.choice(list(CODES))
         process = bench.start(*bench.run_arguments)
         run_id = process.stderr.readline().split()[1]  # it is under way: its first record is shown

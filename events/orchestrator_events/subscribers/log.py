@@ -85,4 +85,5 @@ def host_logger() -> FilteringBoundLogger:
     import structlog
 
     logger: FilteringBoundLogger = structlog.get_logger("orchestrator")
-    return logger
+    # Where the host has its loggers cached on first use, that is now: the lazy one looks itself up at every line.
+    return logger.bind() if structlog.get_config()["cache_logger_on_first_use"] else logger
