@@ -96,11 +96,7 @@ class Supervisor:
             self.refuse(awaitable)
         mine = self.generation
         self.is_expired, self.is_waiting = False, True
-        deadline = None
-        if seconds is not None:
-            deadline = self.deadline = self.loop.time() + seconds
-            if self.timer is None or self.looks_at > deadline:
-                self.wake(deadline, self.look)
+        deadline = None if seconds is None else self.watch(seconds)
         try:
             result = await awaitable
         except (KeyboardInterrupt, GeneratorExit):
@@ -121,6 +117,13 @@ class Supervisor:
         if self.is_expired or (deadline is not None and self.loop.time() > deadline):
             raise DeadlineError
         return result
+
+    def watch(self, seconds: float) -> float:
+        """Have the effect that begins watched; the loop time at which it must be over."""
+        deadline = self.deadline = self.loop.time() + seconds
+        if self.timer is None or self.looks_at > deadline:
+            self.wake(deadline, self.look)
+        return deadline
 
     def wake(self, when: float, callback: Callable[[], None]) -> None:
         """Have the one timer go off at this loop time, and no more at any other."""

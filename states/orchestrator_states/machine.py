@@ -72,7 +72,7 @@ class TableEvent(TransitionsEvent):
         for transition in self.transitions.get(state, ()):  # type: ignore[assignment]  # as transition_cls made them
             if not transition.where or transition.fits(event):
                 return transition.dest or state
-        self.machine.refuse(state, event)
+        return self.machine.refuse(state, event)
 
 
 class TableMachine(Machine):

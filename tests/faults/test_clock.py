@@ -87,7 +87,7 @@ def loaded(journal: MemoryJournal) -> RunReport:
 
 @pytest.mark.parametrize("jumps_s", [JUMPS_S, JUMPS_S[1:], (400 * DAY_S,), (-3_600,), (-400 * DAY_S,)])
 @pytest.mark.parametrize(
-    "budget", [LONG_ENOUGH, Budget(attempts=10, seconds=40), Budget(attempts=None, seconds=45), Budget(attempts=2)]
+    "budget", [LONG_ENOUGH, Budget(attempts=10, seconds=42), Budget(attempts=None, seconds=45), Budget(attempts=2)]
 )
 def test_the_wall_clock_jumps(budget: Budget, jumps_s: tuple[int, ...]) -> None:
     """Verdicts, limits, active time and order are those of a day with a steady clock."""
@@ -141,7 +141,7 @@ def test_active_time_goes_on_over_a_resume(name: str) -> None:
 def test_a_time_limit_holds_over_a_resume(name: str) -> None:
     """What is left of it is what the first invocation left, and a resume with nothing left is refused."""
     journal, first = MemoryJournal(), Day(jumps_s=JUMPS_S, breaks_at=2)
-    budget = Budget(attempts=None, seconds=45)
+    budget = Budget(attempts=None, seconds=47)
     with pytest.raises(RunInterruptedError):
         first.orchestrator(journal, budget).run(SPEC, run_id="r")
     second = Day(clock=INTERVALS[name](first.clock), jumps_s=JUMPS_S)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
@@ -119,17 +120,26 @@ def taken_from(path: Path) -> Pristine:
 
 
 @pytest.fixture(scope="module")
-def with_log(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+def place() -> Iterator[Path]:
+    """A directory in memory, where there is one: thousands of files are made, and none has to survive."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture(scope="module")
+def with_log(place: Path) -> Pristine:
     """The journal as a power cut leaves it: most of it is in the log."""
-    pristine = taken_from(tmp_path_factory.mktemp("log") / DATABASE)
+    (place / "log").mkdir()
+    pristine = taken_from(place / "log" / DATABASE)
     assert len(pristine.files[LOG]) > 50_000
     return pristine
 
 
 @pytest.fixture(scope="module")
-def closed(with_log: Pristine, tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+def closed(with_log: Pristine, place: Path) -> Pristine:
     """The journal closed: all of it is in one file."""
-    path = with_log.lay_out(tmp_path_factory.mktemp("closed") / "journal")
+    path = with_log.lay_out(place / "closed")
     SqliteJournal(path).close()
     files = {each.name: each.read_bytes() for each in path.parent.iterdir() if each.is_file()}
     assert LOG not in files
@@ -248,11 +258,11 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "harm"), CASES)
 def test_a_damaged_journal(
-    name: str, harm: str, closed: Pristine, with_log: Pristine, tmp_path: Path, capsys: Any, *, is_long: bool
+    name: str, harm: str, closed: Pristine, with_log: Pristine, place: Path, capsys: Any, *, is_long: bool
 ) -> None:
     """Each reader and resume names the damage or finds what was written; never a crash, never another verdict."""
     pristine = closed if name == DATABASE else with_log
-    random, directory, found = Random(f"{name} {harm}"), tmp_path / "journal", Counter[str]()
+    random, directory, found = Random(f"{name} {harm}"), place / "damaged", Counter[str]()
     whole = commands(pristine.lay_out(directory), capsys)
     for number in range(LONG_ROUNDS[harm] if is_long else 15):
         content = HARMS[harm](pristine.files[name], random)
@@ -272,11 +282,11 @@ def test_a_damaged_journal(
 
 
 @pytest.mark.xfail(reason="a list of runs that is damaged gives ids that are no text")
-def test_a_run_without_an_id(closed: Pristine, tmp_path: Path, capsys: Any) -> None:
+def test_a_run_without_an_id(closed: Pristine, place: Path, capsys: Any) -> None:
     """A row of the list of runs that is overwritten by zeros is damage like any other."""
     whole = closed.files[DATABASE]
     at = whole.index(b"second", 4096)  # the rows are stored from the end of their page, the newest first
-    path = closed.lay_out(tmp_path / "journal", DATABASE, whole[: at - 4] + bytes(4) + whole[at:])
+    path = closed.lay_out(place / "damaged", DATABASE, whole[: at - 4] + bytes(4) + whole[at:])
     assert main(["show", "none", "--runs", str(path)]) in (1, 2)
     assert "internal error" not in capsys.readouterr().err
 

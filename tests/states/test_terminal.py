@@ -59,7 +59,7 @@ def test_the_way_of_a_run_in_full(chain: Lifecycle) -> None:
         "lifecycle chain   > starts here   * may rest here\n"
         "\n"
         "state  been  time    event           taken  next state\n"
-        "----------------------------------------------------\n"
+        "------------------------------------------------------\n"
         "> a    x3    1m 05s  attempt:passed  x1     -> * b\n"
         "                     attempt:failed  x2     ->   a\n"
         "* b    x1            prompt:refined         ->   a\n"
