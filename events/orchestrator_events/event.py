@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import attrs
 
@@ -36,6 +36,10 @@ class Gate(Event):
 
     kind: ClassVar[Literal["fact", "gate"]] = "gate"
     modifiable: ClassVar[tuple[str, ...]] = ()
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The gate with these fields replaced, and whatever follows from them."""
+        return attrs.evolve(self, **changes)
 
     def injected(self, texts: Sequence[tuple[str, str]]) -> Self:  # noqa: ARG002 -- most gates carry no text
         """The gate with these (role, text) pairs added to what will be read; itself where nothing is read."""

@@ -12,6 +12,8 @@ from orchestrator_events.clock import Clock
 __all__ = ["Ledger", "Refusal", "estimate_tokens"]
 
 CHARACTERS_PER_TOKEN = 4
+LARGEST_COUNT = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly; an absurder report counts as this."""
 UNKNOWN = Usage()
 MINIMUM_OUTPUT_TOKENS = 16
 """Below this no useful answer fits: the call is refused instead of bought."""
@@ -241,4 +243,4 @@ def known(reported: int | None, fallback: int) -> tuple[int, bool]:
     """A reported figure when it is a sane count, else the fallback; and which of the two it was."""
     if type(reported) is not int or reported < 0:
         return fallback, False
-    return reported, True
+    return min(reported, LARGEST_COUNT), True

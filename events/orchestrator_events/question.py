@@ -38,7 +38,10 @@ def last_word(guard: Guard, question: Question, ruling: Ruling) -> Ruling:
     """
     gate = question.gate
     if ruling.changes or ruling.injections:
-        gate = attrs.evolve(gate, **ruling.changes).injected([(each.role, each.text) for each in ruling.injections])
+        try:
+            gate = gate.changed(ruling.changes).injected([(each.role, each.text) for each in ruling.injections])
+        except ValueError as error:
+            return attrs.evolve(ruling, deny=Deny(f"{gate.name} cannot be changed so: {error}"))
         ruling = attrs.evolve(ruling, gate=gate)
     return guarded(guard, gate, question.ledger, ruling)
 

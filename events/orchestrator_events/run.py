@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self
 
 import attrs
 
@@ -56,6 +56,20 @@ class GenerationRequested(Gate):
     parameters: Annotated[str, "JSON object of the generation parameters."]
     max_tokens: Annotated[int | None, "Output tokens asked for; None where nothing limits them."]
     key: Annotated[str, "Idempotency key of the call."]
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The request with these fields replaced; `max_tokens` follows from changed parameters, unless it is changed.
+
+        Raises ValueError for parameters that are no JSON object.
+        """
+        if "parameters" in changes and "max_tokens" not in changes:
+            import json
+
+            parameters = json.loads(str(changes["parameters"]))
+            if not isinstance(parameters, dict):
+                raise ValueError(f"parameters must be a JSON object, not {changes['parameters']!r:.80}")
+            changes = {**changes, "max_tokens": parameters.get("max_tokens")}
+        return attrs.evolve(self, **changes)
 
     def injected(self, texts: Sequence[tuple[str, str]]) -> Self:
         """The request with the texts as sections at the end of its prompt, each with its role."""

@@ -19,7 +19,7 @@ from orchestrator_states.machine import IllegalTransitionError, TableMachine
 
 __all__ = ["Follower", "Moves", "machine_in"]
 
-LONGEST_TABLE = 64_000
+LONGEST_TABLE = 32_000
 """Characters of a table's JSON; the engine's own has 3,300, and checking one takes time that grows with its square."""
 
 

@@ -222,3 +222,18 @@ def test_a_negative_max_tokens_is_denied(question: Ask, clock: Clock) -> None:
     bus.answer(GenerationRequested, lambda _: Modify({"max_tokens": -1000}))
     ruling = ask(bus, question(account=Ledger(Budget(tokens=100), clock)))
     assert ruling.deny == Deny("the budget guard failed: ValueError: max_tokens must be at least 1 or None, not -1000")
+
+
+def test_max_tokens_follows_from_changed_parameters(question: Ask) -> None:
+    """What is reserved is what the generator is sent; parameters that are no JSON object are denied."""
+    bus = Bus()
+    subscription = bus.answer(GenerationRequested, lambda _: Modify({"parameters": '{"max_tokens": 7}'}))
+    bus.guard = lambda _, __: None
+    ruling = ask(bus, question())
+    assert isinstance(ruling.gate, GenerationRequested)
+    assert ruling.gate.max_tokens == 7
+    subscription.close()
+    bus.answer(GenerationRequested, lambda _: Modify({"parameters": "[1]"}))
+    denied = ask(bus, question()).deny
+    assert denied is not None
+    assert "parameters must be a JSON object" in denied.reason

@@ -238,3 +238,12 @@ def test_threads_that_reserve_at_once_never_overspend(clock: Clock) -> None:
     held = [answer for answer in answers if isinstance(answer, Reservation)]
     worst = sum(each.input_tokens + (each.output_tokens or 0) for each in held)
     assert (len(answers), len(held), worst, ledger.held("tokens")) == (64, 20, 1000, 1000)
+
+
+def test_an_absurd_report_counts_as_the_largest_exact_number(clock: Clock) -> None:
+    """Records hold no number that a JSON reader could round."""
+    ledger = Ledger(Budget(), clock)
+    ledger.reserve("k", 1, "prompt", None)
+    charge = ledger.charge("k", Usage(input_tokens=2**70, output_tokens=2**53, money_micro=2**99), "x")
+    largest = 2**53 - 1
+    assert charge == Charge(input_tokens=largest, output_tokens=largest, money_micro=largest)

@@ -26,10 +26,10 @@ class Point:
 def test_it_is_what_was_declared() -> None:
     """Class, fields, defaults, equality, hash and text are those of the attrs class."""
     made = Point(x=1)
-    assert (type(made) is Point, made, hash(made), repr(made)) == (
+    assert (type(made) is Point, made, hash(made) == hash(Point(x=1)), repr(made)) == (
         True,
         Point(x=1, y=2),
-        hash((1, 2)),
+        True,
         "Point(x=1, y=2)",
     )
 
@@ -40,7 +40,7 @@ def test_it_stays_frozen() -> None:
         CASE.message = "yes"  # type: ignore[misc]  # what is tested
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         del CASE.message
-    assert CASE == CaseResult("a", CaseStatus.FAILED, "no")
+    assert attrs.astuple(CASE) == ("a", CaseStatus.FAILED, "no", "")
 
 
 def test_copies_are_equal() -> None:

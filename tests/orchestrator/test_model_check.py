@@ -29,6 +29,8 @@ from orchestrator_states.catalogue import LIFECYCLES, lifecycle
 SPEC = MergedSpec(name="model", intent="Anything.")
 GATES = (GenerationRequested, EvaluationRequested, RefinementRequested)
 ATTEMPTS = 3
+FAILS: dict[str, bool | str] = {"a": True, "b": "wrong"}
+PASSES: dict[str, bool | str] = {"a": True, "b": True}
 STATUS = {"passed": ("success", "completed"), "exhausted": ("incomplete", "completed")}
 
 
@@ -76,9 +78,9 @@ class World:
         """Fails, passes, or breaks."""
         match self.oracle.choose(3):
             case 0:
-                return Verdict.of({"a": True, "b": "wrong"})
+                return Verdict.of(FAILS)
             case 1:
-                return Verdict.of({"a": True, "b": True})
+                return Verdict.of(PASSES)
             case _:
                 raise EvaluationError("the suite broke")
 

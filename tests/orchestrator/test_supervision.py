@@ -147,6 +147,35 @@ def test_error_of_the_driver_reaches_the_caller() -> None:
         asyncio.run(main())
 
 
+@pytest.mark.parametrize("steps", range(1, 8))
+@pytest.mark.parametrize("fails", [False, True])
+def test_cancellation_at_any_step(steps: int, *, fails: bool) -> None:
+    """Whenever the host cancels, the driver's end is awaited first; an error of the driver's is not lost."""
+    ends: list[str] = []
+
+    async def drive(_: Supervisor, is_overdue: bool) -> None:
+        assert not is_overdue
+        try:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        finally:
+            ends.append("ended")
+        if fails:
+            raise ValueError("of the driver")
+
+    async def main() -> str:
+        task = asyncio.create_task(Supervisor(drive).run())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        (found,) = await asyncio.gather(task, return_exceptions=True)
+        return type(found).__name__
+
+    outcome = asyncio.run(main())
+    assert ends == ["ended"]
+    assert outcome in {"CancelledError", "ValueError" if fails else "NoneType"}
+
+
 def test_nothing_is_left_in_the_loop() -> None:
     """After the end there is no task left, and no timer: a long limit does not keep the loop busy."""
 
