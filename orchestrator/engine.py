@@ -23,11 +23,11 @@ from orchestrator.outcome import (
     RunFailedError,
     RunInterruptedError,
     RunReport,
-    UsageTotals,
 )
 from orchestrator.parameters import write_parameters
 from orchestrator.ports import Approver, Strategy
 from orchestrator.prompt import Augmentations, Prompter, PromptTemplate
+from orchestrator.reporting import report_on
 from orchestrator.run import Run
 from orchestrator.strategies import FailureFeedback
 from orchestrator.supervision import Supervisor
@@ -222,39 +222,17 @@ class Orchestrator:
 
     def ending(self, run: Run) -> Passed | Exhausted:
         """The result of a run that rests, or the error that says why there is none."""
-        common = self.common(run)
-        if run.state == RunState.PASSED and run.last is not None and run.last.candidate is not None:
-            return Passed(**common, candidate=run.last.candidate)
-        if run.state == RunState.EXHAUSTED and run.exhausted is not None:
-            return Exhausted(**common, limit=run.exhausted.limit, detail=run.exhausted.detail)
-        raise RunCancelledError(run.given_up, RunReport(**common))
+        report = self.report(run)
+        if isinstance(report, Passed | Exhausted):
+            return report
+        raise RunCancelledError(run.given_up, report)
 
     def report(self, run: Run) -> RunReport:
-        """What there is of a run that has no result."""
-        return RunReport(**self.common(run))
-
-    def common(self, run: Run) -> dict[str, Any]:
-        """The fields that every ending has."""
-        ledger = run.ledger
-        return {
-            "run_id": run.run_id,
-            "state": run.state,
-            "spec_name": run.spec.name,
-            "spec_digest": run.spec.digest,
+        """What there is of a run."""
+        identity = {
             "language": self.language,
             "generator": self.driver.generator.name,
             "evaluator": self.driver.evaluator.name,
             "strategy": self.strategy.name,
-            "attempts": ledger.attempts,
-            "generator_invocations": ledger.calls,
-            "usage": UsageTotals(
-                input_tokens=ledger.input_tokens,
-                output_tokens=ledger.output_tokens,
-                money_micro=ledger.money_micro,
-                active_us=ledger.elapsed_us(),
-                is_estimated=ledger.has_estimates,
-            ),
-            "history": tuple(run.attempts),
-            "closest": run.closest,
-            "records": tuple(run.records),
         }
+        return report_on(run, identity)

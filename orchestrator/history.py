@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from orchestrator.documents import parse_document
 from orchestrator.errors import DocumentError
 from orchestrator.faults import closest_name
-from orchestrator.outcome import Exhausted, Passed, RunReport, UsageTotals
+from orchestrator.outcome import RunReport
+from orchestrator.reporting import report_on
 from orchestrator.run import Run
 from orchestrator.spec import MergedSpec
 from orchestrator.spec.loading import read_spec
@@ -22,7 +23,7 @@ from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
 from orchestrator_events.record import Record
 from orchestrator_states.machine import machine_of
-from orchestrator_states.run import RUN, RunState
+from orchestrator_states.run import RUN
 
 __all__ = ["LAST", "RecordedClock", "UnknownRunError", "blank_run", "find_run", "load_run", "report_of"]
 
@@ -112,38 +113,11 @@ def blank_run(run_id: str, spec: MergedSpec, budget: Budget, clock: Clock, journ
 
 
 def report_of(run: Run) -> RunReport:
-    """What a loaded run came to: Passed, Exhausted, or a plain report of a run without a result."""
-    fields = common_fields(run)
-    if run.state == RunState.PASSED and run.last is not None and run.last.candidate is not None:
-        return Passed(**fields, candidate=run.last.candidate)
-    if run.state == RunState.EXHAUSTED and run.exhausted is not None:
-        return Exhausted(**fields, limit=run.exhausted.limit, detail=run.exhausted.detail)
-    return RunReport(**fields)
+    """What a loaded run came to: Passed, Exhausted, or a plain report of a run without a result.
 
-
-def common_fields(run: Run) -> dict[str, Any]:
-    """The fields that every ending has; what was configured comes from the first record."""
-    ledger = run.ledger
-    identity = json.loads(start_of(run.records[0]).identity)
-    return {
-        "run_id": run.run_id,
-        "state": run.state,
-        "spec_name": run.spec.name,
-        "spec_digest": run.spec.digest,
-        **{name: str(identity.get(name, "")) for name in ("language", "generator", "evaluator", "strategy")},
-        "attempts": ledger.attempts,
-        "generator_invocations": ledger.calls,
-        "usage": UsageTotals(
-            input_tokens=ledger.input_tokens,
-            output_tokens=ledger.output_tokens,
-            money_micro=ledger.money_micro,
-            active_us=ledger.elapsed_us(),
-            is_estimated=ledger.has_estimates,
-        ),
-        "history": tuple(run.attempts),
-        "closest": run.closest,
-        "records": tuple(run.records),
-    }
+    What was configured comes from the first record.
+    """
+    return report_on(run, json.loads(start_of(run.records[0]).identity))
 
 
 def begun(record: Record, clock: Clock, journal: Journal) -> Run:
