@@ -44,7 +44,11 @@ def run_blocking(work: Coroutine[Any, Any, Result]) -> Result:
 
 def run_here(work: Coroutine[Any, Any, Result]) -> Result:
     """Run on a new loop in this thread."""
-    loop = asyncio.new_event_loop()
+    try:
+        loop = asyncio.new_event_loop()
+    except BaseException:
+        work.close()
+        raise
     try:
         task = loop.create_task(work)
         with InterruptCancels(loop, task) as interrupt:

@@ -18,10 +18,11 @@ from orchestrator.spec.loading import read_spec
 from orchestrator_events.budget import Budget
 from orchestrator_events.clock import Clock
 from orchestrator_events.errors import JournalError, OrchestratorError
-from orchestrator_events.execution import ExecutionStart
+from orchestrator_events.execution import ExecutionEnd, ExecutionStart
 from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
 from orchestrator_events.record import Record
+from orchestrator_events.run import AttemptFailed, AttemptPassed, CandidateGenerated
 from orchestrator_states.machine import machine_of
 from orchestrator_states.run import RUN
 
@@ -80,7 +81,8 @@ async def find_run(journal: Journal, text: str) -> str:
 async def load_run(journal: Journal, run_id: str) -> Run:
     """The run that its records fold into, with the spec it was started with.
 
-    Its clock stands at its last record. Raises UnknownRunError for an id without records, JournalError and
+    Its clock stands at its last record; of an invocation without an end, the time that its records measured counts.
+    Raises UnknownRunError for an id without records, JournalError and
     EventError for records that are damaged or of another release.
     """
     clock = RecordedClock()
@@ -94,7 +96,22 @@ async def load_run(journal: Journal, run_id: str) -> Run:
         run.records.append(record)
     if run is None:
         raise UnknownRunError(run_id, closest_name(run_id, await journal.run_ids()))
+    if run.ledger.started_us is not None:  # the last invocation has no end
+        run.ledger.started_us = None
+        run.ledger.carried_us += measured(run)
     return run
+
+
+def measured(run: Run) -> int:
+    """What the records of the last invocation measured of its active time, microseconds."""
+    total = 0
+    for record in reversed(run.records):
+        event = record.event
+        if isinstance(event, ExecutionStart | ExecutionEnd):
+            break
+        if isinstance(event, CandidateGenerated | AttemptFailed | AttemptPassed):
+            total += event.duration_us
+    return total
 
 
 def blank_run(run_id: str, spec: MergedSpec, budget: Budget, clock: Clock, journal: Journal) -> Run:

@@ -19,10 +19,7 @@ from orchestrator_events.execution import (
     ExecutionStart,
 )
 from orchestrator_events.run import (
-    AttemptFailed,
-    AttemptPassed,
     BudgetExhausted,
-    CandidateGenerated,
     GenerationAbandoned,
 )
 from orchestrator_states.run import RunState
@@ -61,7 +58,7 @@ async def reopen(orchestrator: Orchestrator, run_id: str) -> Run:
     into, was_exhausted = state_to_go_on_in(run), run.exhausted is not None
     ends = [record for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
     was_cut_off = isinstance(ends[-1].event, ExecutionStart)
-    cut_off_at, measured_us = run.invocation, run.ledger.carried_us + measured(run)
+    cut_off_at, measured_us = run.invocation, run.ledger.carried_us
     run.clock = run.ledger.clock = orchestrator.clock
     run.opening = orchestrator.driver.prompter.opening(run.spec)
     run.fire(
@@ -105,18 +102,6 @@ def state_to_go_on_in(run: Run) -> str:
         return run.state
     ending = (BudgetExhausted, ExecutionCancelled, ExecutionFailed)
     return next(record.source for record in reversed(run.records) if isinstance(record.event, ending))
-
-
-def measured(run: Run) -> int:
-    """What the records of the last invocation measured of its active time, microseconds."""
-    total = 0
-    for record in reversed(run.records):
-        event = record.event
-        if isinstance(event, ExecutionStart | ExecutionEnd):
-            break
-        if isinstance(event, CandidateGenerated | AttemptFailed | AttemptPassed):
-            total += event.duration_us
-    return total
 
 
 def change_limits(run: Run, orchestrator: Orchestrator, *, was_exhausted: bool) -> None:

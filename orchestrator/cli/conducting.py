@@ -111,7 +111,10 @@ class Conductor:
             say(f"go on with it: {self.place.resume_command(run_id)}")
             raise
         except RunEndedError as error:
-            self.keep(error.report, code_of_error(error), reason=str(error))
+            try:
+                self.keep(error.report, code_of_error(error), reason=str(error))
+            except OSError as unkept:  # what ended the run may be why: its own message comes last
+                say(f"the result is not written below {self.place.root}: {unkept}")
             error.add_note(f"go on with it, when that is mended: {self.place.resume_command(run_id)}")
             raise
         code = code_of_report(report)

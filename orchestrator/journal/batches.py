@@ -113,7 +113,12 @@ class BatchTable:
 
     def run_ids(self) -> tuple[str, ...]:
         """Every run, oldest first."""
-        return tuple(row[0] for row in self.connection.execute("SELECT id FROM run ORDER BY number"))
+        ids = [row[0] for row in self.connection.execute("SELECT id FROM run ORDER BY number")]
+        if not all(isinstance(run_id, str) for run_id in ids):
+            raise JournalError(
+                f"{self.path}: damaged: the list of runs holds what is no id: restore the file from a copy"
+            )
+        return tuple(ids)
 
     def outcome(self, encoded: EncodedBatch) -> Outcome:
         """Insert a batch; None, or why it may not be."""

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
-from orchestrator_events.errors import RunHeldError
+from orchestrator_events.errors import JournalError, RunHeldError
 
 __all__ = ["Holds"]
 
@@ -53,7 +53,10 @@ class Holds:
 @contextmanager
 def locked_byte(path: Path, run_id: str) -> Iterator[None]:
     """The lock of one run, in the file beside the journal."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise JournalError(f"{path}: run {run_id} cannot be held: {error}", run_id=run_id) from error
     try:
         offset = int.from_bytes(sha256(run_id.encode()).digest()[:7], "big")
         try:

@@ -269,7 +269,6 @@ def test_the_command_on_a_full_disk(bench: Any, disk: Path, free_kb: int) -> Non
     assert len(bench.calls) <= 3
 
 
-@pytest.mark.xfail(reason="writing result.json fails as well, and that error takes the place of the run's own")
 @pytest.mark.parametrize("free_kb", ROOM_KB[2:])
 def test_what_the_command_says_of_a_full_disk(bench: Any, disk: Path, free_kb: int) -> None:
     """It names the journal, the remedy, and the command to go on with."""
@@ -356,7 +355,6 @@ def test_a_limit_of_open_files(tmp_path: Path, environment: dict[str, str], file
         assert finished_without_limit(tmp_path, environment) == FINISHED
 
 
-@pytest.mark.xfail(reason="the coroutine of a run is not closed when the loop to run it in cannot be made")
 def test_a_loop_that_cannot_be_made(tmp_path: Path, environment: dict[str, str]) -> None:
     """The one error is that too many files are open; no warning comes with it."""
     told = victim(tmp_path, environment, "run", "RLIMIT_NOFILE", "8")[2]
