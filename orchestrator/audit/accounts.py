@@ -137,7 +137,7 @@ def reserved(run: Run, event: GenerationStarted, prompt: str) -> Reservation | R
     if any("max_tokens" in each for each in fields):
         asked = None if held.open_ended else held.output_tokens
     else:
-        asked = None if run.ready is None else table_of(run.ready.parameters).get("max_tokens")
+        asked = table_of(event.parameters).get("max_tokens")
     if asked is not None and type(asked) is not int:
         raise ValueError(f"max_tokens is {asked!r:.80}, not a whole number")
     try:
