@@ -29,7 +29,7 @@ async def commit(bus: Bus, run: Run) -> None:
     """
     if not run.outbox:
         return
-    batch = Batch(run.run_id, tuple(run.outbox))
+    batch = Batch(run.run_id, tuple(run.outbox), epoch=run.invocation)  # a resume fences whoever wrote before it
     run.outbox.clear()
     try:
         failures = await bus.publish(batch, run.journal)

@@ -13,7 +13,8 @@ from orchestrator.journal import MemoryJournal
 from orchestrator.resuming import ResumeRefusedError
 from orchestrator.testing import ManualClock, ScriptedEvaluator, ScriptedGenerator
 from orchestrator_events import BudgetRaised
-from orchestrator_events.errors import RunHeldError
+from orchestrator_events.errors import JournalConflictError, RunHeldError
+from orchestrator_events.journal import Batch
 from orchestrator_events.record import Record
 
 SPEC = MergedSpec(name="resumed", intent="Anything.")
@@ -116,3 +117,16 @@ def test_a_run_is_worked_on_by_one_orchestrator_at_a_time() -> None:
     with journal.hold("r"), pytest.raises(RunHeldError, match="held by this process"):
         engine(journal, ["y"], [PASSES], budget=Budget(attempts=2)).resume("r")
     assert recorded(journal) == before
+
+
+def test_a_resume_fences_the_writer_before_it() -> None:
+    """A batch of an earlier invocation is refused, even where its place in the stream would be free."""
+    journal = MemoryJournal()
+    engine(journal, ["x"], [FAILS], budget=Budget(attempts=1)).run(SPEC, run_id="r")
+    first = recorded(journal)[-1]
+    engine(journal, ["y"], [PASSES], budget=Budget(attempts=2)).resume("r")
+    after = recorded(journal)
+    late = Batch("r", (first._replace(sequence=len(after) + 1),), epoch=1)
+    with pytest.raises(JournalConflictError, match="epoch 1 was replaced by one of epoch 2"):
+        asyncio.run(journal.append(late))
+    assert recorded(journal) == after
