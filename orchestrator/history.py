@@ -87,19 +87,30 @@ async def load_run(journal: Journal, run_id: str) -> Run:
     """
     clock = RecordedClock()
     run: Run | None = None
-    async for entry in journal.read(run_id):
-        record = entry.record
-        clock.at = record.at
-        if run is None:
-            run = begun(record, clock, journal)
-        run.apply(record)
-        run.records.append(record)
+    try:
+        async for entry in journal.read(run_id):
+            record = entry.record
+            clock.at = record.at
+            if run is None:
+                run = begun(record, clock, journal)
+            run.apply(record)
+            run.records.append(record)
+    except JournalError as error:
+        message = f"{error}; of run {run_id} {recoverable(run)}"
+        raise JournalError(message, run_id=run_id, sequence=error.sequence) from error
     if run is None:
         raise UnknownRunError(run_id, closest_name(run_id, await journal.run_ids()))
     if run.ledger.started_us is not None:  # the last invocation has no end
         run.ledger.started_us = None
         run.ledger.carried_us += measured(run)
     return run
+
+
+def recoverable(run: Run | None) -> str:
+    """What can still be had of a run whose next record is damaged."""
+    if run is None:
+        return "no record can be read"
+    return f"records 1 to {run.sequence} can be read: export the run as JSON lines to keep them"
 
 
 def measured(run: Run) -> int:

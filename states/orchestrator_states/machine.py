@@ -108,16 +108,12 @@ class TableMachine(Machine):
         raise IllegalTransitionError(self.table.name, state, event, self.table.allowed(state))
 
 
+_MACHINES: dict[str, TableMachine] = {}
+"""By table digest: equal tables share one, whichever object holds them."""
+
+
 def machine_of(table: Lifecycle) -> TableMachine:
     """The one shared machine of a table, built at first use."""
-    return machine_with(table.digest, table)
-
-
-_MACHINES: dict[str, TableMachine] = {}
-
-
-def machine_with(digest: str, table: Lifecycle) -> TableMachine:
-    """Machines by table digest: equal tables share one."""
-    if digest not in _MACHINES:
-        _MACHINES[digest] = TableMachine(table)
-    return _MACHINES[digest]
+    if table.digest not in _MACHINES:
+        _MACHINES[table.digest] = TableMachine(table)
+    return _MACHINES[table.digest]

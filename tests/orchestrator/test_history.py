@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -199,3 +200,19 @@ def test_lines_hold_each_text_once() -> None:
     assert [{name: line[name] for name in ("sequence", "previous", "digest", "body")} for line in lines] == (
         document["records"]
     )
+
+
+def test_a_damaged_run_says_what_can_be_recovered(tmp_path: Path) -> None:
+    """The error names the damage, and the records before it that can still be exported."""
+    path = tmp_path / "runs.sqlite"
+    with SqliteJournal(path) as journal:
+        whole = ran(journal, "r", "red", "red green")
+    with sqlite3.connect(path) as connection:
+        ((last,),) = connection.execute("SELECT max(first) FROM batch").fetchall()
+        connection.execute("UPDATE batch SET bodies = zeroblob(length(bodies)) WHERE first = ?", (last,))
+    connection.close()
+    with SqliteJournal(path) as journal, pytest.raises(JournalError) as caught:
+        asyncio.run(load_run(journal, "r"))
+    assert "damaged" in str(caught.value)
+    assert f"records 1 to {last - 1} can be read: export the run as JSON lines to keep them" in str(caught.value)
+    assert last - 1 < len(whole.records)
