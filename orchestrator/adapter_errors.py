@@ -3,15 +3,23 @@
 OrchestratorError               (orchestrator_events.errors) root of all
 ├── GeneratorUnavailableError   the generator cannot be reached: trying again is pointless
 ├── GenerationError             one call gave no candidate: costs the attempt and is fed back
+│   ├── TransientGenerationError  trying the same call again may help: the driver does, within the budget
 │   └── CandidateRefusedError   what it gave cannot be written beside the eval suite
 └── EvaluationError             the eval suite gave no verdict: the run is interrupted
 """
 
 from __future__ import annotations
 
+from orchestrator_events.budget import Usage
 from orchestrator_events.errors import OrchestratorError
 
-__all__ = ["CandidateRefusedError", "EvaluationError", "GenerationError", "GeneratorUnavailableError"]
+__all__ = [
+    "CandidateRefusedError",
+    "EvaluationError",
+    "GenerationError",
+    "GeneratorUnavailableError",
+    "TransientGenerationError",
+]
 
 
 class _AdapterError(OrchestratorError):
@@ -27,7 +35,34 @@ class GeneratorUnavailableError(_AdapterError):
 
 
 class GenerationError(_AdapterError):
-    """A call ended without a candidate: bad exit, time-out, oversize or malformed output."""
+    """A call ended without a candidate: bad exit, time-out, oversize or malformed output.
+
+    `answer` is the raw answer from which no candidate could be taken; `usage` what the call used, if known.
+    """
+
+    def __init__(self, reason: str, *, answer: str = "", usage: Usage | None = None) -> None:
+        super().__init__(reason)
+        self.answer = answer
+        self.usage = usage
+
+
+class TransientGenerationError(GenerationError):
+    """The same call may succeed when it is made again: a busy server, a connection that was cut.
+
+    `retry_after` is how long the server asks to wait, seconds; `status` its HTTP status.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        status: int | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(reason, usage=usage)
+        self.retry_after = retry_after
+        self.status = status
 
 
 class CandidateRefusedError(GenerationError):

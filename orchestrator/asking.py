@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from orchestrator.closing import commit
+from orchestrator.execution import Execution
 from orchestrator.ports import Approver
 from orchestrator.run import Run
 from orchestrator.supervision import DeadlineError, Supervisor
@@ -18,7 +19,7 @@ from orchestrator_events.run import BudgetExhausted
 __all__ = ["ask", "denied"]
 
 
-async def ask(bus: Bus, approver: Approver | None, run: Run, supervisor: Supervisor, gate: Gate) -> Ruling:
+async def ask(bus: Bus, approver: Approver | None, run: Execution, supervisor: Supervisor, gate: Gate) -> Ruling:
     """Put a gate to the bus; a person, when one is to be asked, is asked here. A denial holds nothing back."""
     ruling = await bus.ask(Question(run.run_id, run.lifecycle, run.state, gate, run.ledger))
     if ruling.deny is None:
@@ -32,7 +33,7 @@ async def ask(bus: Bus, approver: Approver | None, run: Run, supervisor: Supervi
 
 
 async def is_approved(
-    bus: Bus, approver: Approver | None, run: Run, supervisor: Supervisor, gate: Gate, prompt: str
+    bus: Bus, approver: Approver | None, run: Execution, supervisor: Supervisor, gate: Gate, prompt: str
 ) -> bool:
     """Commit the question, wait for the person, record the answer; silence, an error and nobody are a no."""
     run.fire(ApprovalRequested(gate=gate.name, prompt=prompt))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from orchestrator.execution import Execution
 from orchestrator.run import Run
 from orchestrator.wording import describe
 from orchestrator_events.bus import Bus
@@ -12,7 +13,7 @@ from orchestrator_events.execution import ExecutionEnd, OrchestratorComplete
 from orchestrator_events.journal import Batch
 from orchestrator_states.run import RunState
 
-__all__ = ["close", "commit"]
+__all__ = ["close", "commit", "conclude"]
 
 NAME = "conformance"
 ENDINGS = {
@@ -22,7 +23,7 @@ ENDINGS = {
 """Status of `orchestrator:complete` and of `execution:end`, by the state the run rests in."""
 
 
-async def commit(bus: Bus, run: Run) -> None:
+async def commit(bus: Bus, run: Execution) -> None:
     """Record everything since the last effect in one transaction, then publish it.
 
     Raises JournalError, whatever it is that the journal raised.
@@ -47,22 +48,34 @@ async def commit(bus: Bus, run: Run) -> None:
 
 
 async def close(bus: Bus, run: Run, status: str = "", reason: str = "") -> None:
-    """Fire and commit the invocation's end markers; a journal that fails here has failed before."""
+    """Fire and commit the end markers of a conformance run's invocation."""
     completion, ending = ENDINGS.get(run.state, ("incomplete", "error"))
     if status == "cancelled":
         completion, ending = "cancelled", "cancelled"
     is_passed = run.state == RunState.PASSED and run.generated is not None
-    run.fire(OrchestratorComplete(orchestrator=NAME, turn_count=run.answered, status=completion))
-    run.fire(
-        ExecutionEnd(
-            response=run.generated.candidate.digest if is_passed and run.generated else "",
-            status=ending,
-            reason=reason,
-            active_us=run.ledger.elapsed_us(),
-        )
-    )
+    response = run.generated.candidate.digest if is_passed and run.generated else ""
+    complete = OrchestratorComplete(orchestrator=NAME, turn_count=run.answered, status=completion)
+    await conclude(bus, run, complete, response, ending, reason, is_broken=status == "error")
+
+
+async def conclude(
+    bus: Bus,
+    run: Execution,
+    complete: OrchestratorComplete,
+    response: str,
+    status: str,
+    reason: str,
+    *,
+    is_broken: bool = False,
+) -> None:
+    """Fire and commit the invocation's end markers, whichever lifecycle it has.
+
+    Raises JournalError, but not where the run broke already: the journal then failed before.
+    """
+    run.fire(complete)
+    run.fire(ExecutionEnd(response=response, status=status, reason=reason, active_us=run.ledger.elapsed_us()))
     try:
         await commit(bus, run)
     except JournalError:
-        if status != "error":
+        if not is_broken:
             raise

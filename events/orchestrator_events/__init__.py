@@ -32,7 +32,7 @@ from orchestrator_events.errors import (
     OrchestratorError,
     StateError,
 )
-from orchestrator_events.event import Event, Fact, Gate
+from orchestrator_events.event import Event, Fact, Gate, Live
 from orchestrator_events.execution import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -45,23 +45,30 @@ from orchestrator_events.execution import (
     ExecutionInterrupted,
     ExecutionResumed,
     ExecutionStart,
+    IsolationEstablished,
     OrchestratorComplete,
+    SecretFound,
     SubscriberFailed,
 )
+from orchestrator_events.isolation import Isolation, Probe
 from orchestrator_events.journal import Batch, Head, Journal
 from orchestrator_events.ledger import Ledger, Refusal
 from orchestrator_events.record import Entry, Record
 from orchestrator_events.registry import event_class, event_names
 from orchestrator_events.run import (
+    AnswerReceived,
     AttemptFailed,
     AttemptPassed,
     BudgetExhausted,
     BudgetOverrun,
     CandidateGenerated,
+    CasesPinned,
     EvaluationRequested,
     EvaluationStarted,
     GenerationAbandoned,
+    GenerationProgressed,
     GenerationRequested,
+    GenerationRetried,
     GenerationStarted,
     PromptReady,
     PromptRefined,
@@ -76,6 +83,7 @@ from orchestrator_events.verdict import CaseResult, CaseStatus
 __all__ = [
     "ALL",
     "EVERYTHING",
+    "AnswerReceived",
     "ApprovalAnswered",
     "ApprovalRequested",
     "AskUser",
@@ -91,6 +99,7 @@ __all__ = [
     "CandidateGenerated",
     "CaseResult",
     "CaseStatus",
+    "CasesPinned",
     "Charge",
     "ChildEnded",
     "ChildStarted",
@@ -112,20 +121,26 @@ __all__ = [
     "Fact",
     "Gate",
     "GenerationAbandoned",
+    "GenerationProgressed",
     "GenerationRequested",
+    "GenerationRetried",
     "GenerationStarted",
     "Guard",
     "Head",
     "Inject",
+    "Isolation",
+    "IsolationEstablished",
     "Journal",
     "JournalConflictError",
     "JournalError",
     "Ledger",
+    "Live",
     "Metrics",
     "Modify",
     "Observer",
     "OrchestratorComplete",
     "OrchestratorError",
+    "Probe",
     "Proceed",
     "PromptReady",
     "PromptRefined",
@@ -137,6 +152,7 @@ __all__ = [
     "Reservation",
     "Responder",
     "Ruling",
+    "SecretFound",
     "Spending",
     "StateError",
     "SubscriberFailed",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterator
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutinefunction
 from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -26,7 +26,7 @@ from blinker.base import ANY_ID
 
 from orchestrator_events.decision import PLAIN_YES, Decision, Deny, Ruling, fold, lawful
 from orchestrator_events.errors import EventError
-from orchestrator_events.event import Event, Fact, Gate
+from orchestrator_events.event import Event, Fact, Gate, Live
 from orchestrator_events.execution import SubscriberFailed
 from orchestrator_events.journal import Batch, Journal
 from orchestrator_events.ledger import Ledger
@@ -45,6 +45,8 @@ EVERYTHING = "*"
 
 ASYNC_OBSERVER_LIMIT_S = 5.0
 RESPONDER_LIMIT_S = 30.0
+USUAL = -1.0
+"""Stands for the usual limit, the one above that fits."""
 
 Receiver = TypeVar("Receiver", bound=Callable[..., Any])
 
@@ -60,6 +62,8 @@ class Subscription:
     subscriber: str
     priority: int
     signals: tuple[EventSignal, ...]
+    seconds: float | None
+    """How long an async receiver is awaited; None for as long as it takes."""
 
     def close(self) -> None:
         """Stop receiving; closing twice does nothing."""
@@ -131,6 +135,11 @@ class Route:
     subscriber: str
     priority: int
     order: int
+    seconds: float | None = USUAL
+
+    def limit(self, usual: float) -> float | None:
+        """How long an async receiver is awaited; None for as long as it takes."""
+        return usual if self.seconds == USUAL else self.seconds
 
     def wants(self, run_id: str) -> bool:
         """Whether the receiver asked for this run."""
@@ -148,6 +157,8 @@ class Bus:
     """The one subscriber that stores; a failure of it stops the run."""
     guard: Guard | None = None
     """The budget's voice at every gate: asked last, about the request as modified."""
+    redact: Callable[[str], str] | None = None
+    """Takes the host's secrets out of what an observer's error says, before it is logged."""
     signals: dict[str, EventSignal] = attrs.field(init=False, factory=dict)
     plans: dict[str, tuple[Route, ...]] = attrs.field(init=False, factory=dict)
     numbers: Iterator[int] = attrs.field(init=False, factory=lambda: count(1))
@@ -155,33 +166,48 @@ class Bus:
     def subscribe(
         self,
         receiver: Observer,
-        *events: type[Fact],
+        *events: type[Fact | Live],
         run_id: str | None = None,
         priority: int = 0,
         name: str = "",
+        seconds: float | None = USUAL,
     ) -> Subscription:
         """Have `receiver(record)` called for these events (none named: for all), lower priorities first.
 
-        With `run_id`, only for that run. An async receiver is awaited for at most 5 s. Raises EventError for
-        a gate, which nothing records: `answer` it.
+        With `run_id`, only for that run. An async receiver is awaited for at most `seconds`, 5 unless stated; None
+        sets no limit, and the run then waits for as long as it takes. Live events reach only those who name them,
+        and only plain receivers. Raises EventError for a gate, which nothing records: `answer` it.
         """
         for event in events:
-            expect_kind(event, "fact", "answer")
+            if event.kind == "gate":
+                raise EventError(f"{event.name} is a gate, which asks for a decision: use Bus.answer")
+            if event.kind == "live" and iscoroutinefunction(receiver):
+                raise EventError(f"{event.name} is live, and nobody waits for its receivers: pass a plain function")
         signals = tuple(self.signal(event.name) for event in events) or (self.signal(EVERYTHING),)
-        subscription = Subscription(receiver, name or name_of(receiver), priority, signals)
+        subscription = Subscription(receiver, name or name_of(receiver), priority, signals, seconds)
         for signal in signals:
             signal.connect(subscription, ANY if run_id is None else run_id, weak=False)
         return subscription
 
-    def answer(self, gate: type[Gate], responder: Responder, *, priority: int = 0, name: str = "") -> Subscription:
+    def answer(
+        self,
+        gate: type[Gate],
+        responder: Responder,
+        *,
+        priority: int = 0,
+        name: str = "",
+        seconds: float | None = USUAL,
+    ) -> Subscription:
         """Have `responder(question)` decide at this gate; one that raises or is silent for 30 s denies.
 
-        So does one that returns no decision, or changes a field that is not `modifiable`. Raises EventError
-        for a fact, which nobody can refuse: `subscribe` to it.
+        It returns one decision, or a tuple of any number. One that returns anything else denies, too, and so does
+        one that changes a field that is not `modifiable`. `seconds` is another limit in time, None is none.
+        Raises EventError for a fact, which nobody can refuse: `subscribe` to it.
         """
-        expect_kind(gate, "gate", "subscribe")
+        if gate.kind != "gate":
+            raise EventError(f"{gate.name} is a {gate.kind} event, which nobody can refuse: use Bus.subscribe")
         signal = self.signal(gate.name)
-        subscription = Subscription(responder, name or name_of(responder), priority, (signal,))
+        subscription = Subscription(responder, name or name_of(responder), priority, (signal,), seconds)
         signal.connect(subscription, weak=False)
         return subscription
 
@@ -212,10 +238,25 @@ class Bus:
                 try:
                     answer = route.deliver(record)
                     if answer is not None and isawaitable(answer):
-                        await settled(answer, ASYNC_OBSERVER_LIMIT_S)
+                        await settled(answer, route.limit(ASYNC_OBSERVER_LIMIT_S))
                 except Exception as error:  # noqa: BLE001 -- no observer's error may reach the run
-                    failures.append(failure(route.subscriber, name, error))
+                    failures.append(self.failure(route.subscriber, name, error))
         return failures
+
+    def failure(self, subscriber: str, event: str, error: Exception) -> SubscriberFailed:
+        """Log what an observer raised, without the host's secrets, and make the event that notes it."""
+        detail = f"{type(error).__name__}: {error}"
+        return logged_failure(subscriber, event, detail if self.redact is None else self.redact(detail))
+
+    def tell(self, record: Record) -> None:
+        """Show something under way to those who subscribed to it; what they raise is logged and goes no further."""
+        name = record.event.name
+        for route in self.plans.get(name) or self.plan(name):
+            if route.wants(record.run_id):
+                try:
+                    route.deliver(record)
+                except Exception as error:  # noqa: BLE001 -- no observer's error may reach the run
+                    self.failure(route.subscriber, name, error)
 
     async def ask(self, question: Question) -> Ruling:
         """Put a gate to its responders in order, fold their answers, and let the guard have the last word."""
@@ -226,7 +267,7 @@ class Bus:
             routes = self.plan(name)
         if routes:
             wanted = [route for route in routes if route.wants(question.run_id)]
-            ruling = fold([(route.subscriber, await decision_of(route, question)) for route in wanted])
+            ruling = fold([pair for route in wanted for pair in await decisions_of(route, question)])
         if ruling.deny is not None or self.guard is None:
             return ruling
         return last_word(self.guard, question, ruling)
@@ -240,8 +281,12 @@ class Bus:
 
     def has_responders(self, gate: type[Gate]) -> bool:
         """Whether anyone but the guard answers at this gate, for any run."""
-        routes = self.plans.get(gate.name)
-        return bool(self.plan(gate.name) if routes is None else routes)
+        return self.has_receivers(gate)
+
+    def has_receivers(self, event: type[Event]) -> bool:
+        """Whether anyone receives this event, for any run."""
+        routes = self.plans.get(event.name)
+        return bool(self.plan(event.name) if routes is None else routes)
 
     def plan(self, name: str) -> tuple[Route, ...]:
         """The routes of one wire name, by priority, then in order of subscription."""
@@ -258,16 +303,10 @@ class Bus:
         self.plans = {}
 
 
-def expect_kind(event: type[Event], kind: str, other: str) -> None:
-    """Raise EventError, naming the method to use, for an event of the other kind."""
-    if event.kind != kind:
-        raise EventError(f"{event.name} is a {event.kind}, not a {kind}: use Bus.{other}")
-
-
 def route_of(receiver: Any, only: frozenset[object] | None, order: int) -> Route:
     """The way to one receiver: ours takes the record alone, a host's plain one takes blinker's arguments."""
     if isinstance(receiver, Subscription):
-        return Route(receiver.receiver, only, receiver.subscriber, receiver.priority, order)
+        return Route(receiver.receiver, only, receiver.subscriber, receiver.priority, order, receiver.seconds)
     strong = receiver() if isinstance(receiver, ref) else receiver
 
     def deliver(record: Record) -> object:
@@ -277,15 +316,17 @@ def route_of(receiver: Any, only: frozenset[object] | None, order: int) -> Route
     return Route(deliver, only, name_of(strong), 0, order)
 
 
-async def decision_of(route: Route, question: Question) -> Decision:
-    """One responder's decision; an error, a time-out or an unlawful answer is a denial with the reason."""
+async def decisions_of(route: Route, question: Question) -> list[tuple[str, Decision]]:
+    """What one responder decided; an error, a time-out or an unlawful answer is a denial with the reason."""
     try:
-        answer = route.deliver(question)
+        answer: object = route.deliver(question)
         if isawaitable(answer):
-            answer = await settled(answer, RESPONDER_LIMIT_S)
-        return lawful(answer, question.gate, route.subscriber)
+            answer = await settled(answer, route.limit(RESPONDER_LIMIT_S))
+        answers = answer if isinstance(answer, tuple) else (answer,)
+        return [(route.subscriber, lawful(each, question.gate, route.subscriber)) for each in answers]
     except Exception as error:  # noqa: BLE001 -- whatever a responder raises is a denial
-        return Deny(f"{route.subscriber} failed at {question.gate.name}: {type(error).__name__}: {error}")
+        reason = f"{route.subscriber} failed at {question.gate.name}: {type(error).__name__}: {error}"
+        return [(route.subscriber, Deny(reason))]
 
 
 def name_of(receiver: object) -> str:
@@ -293,14 +334,13 @@ def name_of(receiver: object) -> str:
     return getattr(receiver, "__qualname__", type(receiver).__qualname__)
 
 
-def failure(subscriber: str, event: str, error: Exception) -> SubscriberFailed:
+def logged_failure(subscriber: str, event: str, detail: str) -> SubscriberFailed:
     """Log an observer's failure and make the event that notes it.
 
     Where the host did not configure structlog, which then writes to stdout, the line goes to `logging`.
     """
     import structlog
 
-    detail = f"{type(error).__name__}: {error}"
     if structlog.is_configured():
         logger: FilteringBoundLogger = structlog.get_logger("orchestrator")
         logger.warning("subscriber failed", subscriber=subscriber, on=event, error=detail)

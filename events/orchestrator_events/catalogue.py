@@ -23,7 +23,7 @@ INTRODUCTION = """\
 
 A **fact** happened: it is recorded, then published, and cannot be refused. A **gate** is asked before an act,
 or before a result is used; subscribers answer it with a decision, and the fact that follows carries what was
-decided.
+decided. A **live** event shows something under way to those who subscribed to it by name; it is never recorded.
 
 In a lifecycle, a fact either **moves** the machine to another state or **notes** something where it stands. A
 fact that is neither row nor note of the table is refused, and nothing moves. Times are whole microseconds,

@@ -81,7 +81,14 @@ def blobs_of(event: Event) -> tuple[Blob, ...]:
     names = blob_fields(type(event))  # type: ignore[arg-type]  # as above
     if not names:
         return ()
-    return tuple([blob for blob in [getattr(event, name) for name in names] if blob is not None])
+    found: list[Blob] = []
+    for name in names:
+        held = getattr(event, name)
+        if type(held) is tuple:
+            found += held
+        elif held is not None:
+            found.append(held)
+    return tuple(found)
 
 
 def readable_class(name: str, version: int) -> type[Event]:
@@ -94,7 +101,7 @@ def readable_class(name: str, version: int) -> type[Event]:
 
 @cache
 def blob_fields(event_type: type[Event]) -> tuple[str, ...]:
-    """Names of the fields that hold a blob."""
+    """Names of the fields that hold a blob, or several."""
     hints = get_type_hints(event_type)
     return tuple(name for name, hint in hints.items() if hint is Blob or Blob in get_args(hint))
 

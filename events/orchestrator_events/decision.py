@@ -43,6 +43,10 @@ class Inject:
 
     text: str
     role: str = "system"
+    is_ephemeral: bool = False
+    """In an agent's conversation: whether exactly one request carries it; else it joins the transcript."""
+    is_appended: bool = False
+    """Whether an ephemeral one is put at the end of the last tool result rather than after it."""
 
 
 @attrs.frozen

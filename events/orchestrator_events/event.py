@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import attrs
 
-__all__ = ["Event", "Fact", "Gate"]
+__all__ = ["Event", "Fact", "Gate", "Kind", "Live"]
+
+Kind = Literal["fact", "gate", "live"]
 
 
 @attrs.frozen(kw_only=True)
@@ -16,14 +18,24 @@ class Event:
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    kind: ClassVar[Literal["fact", "gate"]]
+    kind: ClassVar[Kind]
 
 
 @attrs.frozen(kw_only=True)
 class Fact(Event):
     """Something that happened: recorded, published, and beyond refusing."""
 
-    kind: ClassVar[Literal["fact", "gate"]] = "fact"
+    kind: ClassVar[Kind] = "fact"
+
+
+@attrs.frozen(kw_only=True)
+class Live(Event):
+    """Something under way: shown to those who subscribed to it by name, never recorded, and of no consequence.
+
+    What comes of it is recorded as a fact; a history never needs a live event.
+    """
+
+    kind: ClassVar[Kind] = "live"
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +46,7 @@ class Gate(Event):
     `modifiable` may be changed by a decision; the others say what the act is and what it is counted as.
     """
 
-    kind: ClassVar[Literal["fact", "gate"]] = "gate"
+    kind: ClassVar[Kind] = "gate"
     modifiable: ClassVar[tuple[str, ...]] = ()
 
     def changed(self, changes: Mapping[str, Any]) -> Self:

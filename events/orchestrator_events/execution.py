@@ -9,6 +9,7 @@ import attrs
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Budget
 from orchestrator_events.event import Fact
+from orchestrator_events.isolation import Isolation
 
 __all__ = [
     "ApprovalAnswered",
@@ -22,7 +23,9 @@ __all__ = [
     "ExecutionInterrupted",
     "ExecutionResumed",
     "ExecutionStart",
+    "IsolationEstablished",
     "OrchestratorComplete",
+    "SecretFound",
     "SubscriberFailed",
 ]
 
@@ -43,6 +46,26 @@ class ExecutionStart(Fact):
     root_id: Annotated[str, "Run at the top of the tree; empty for a root."] = ""
     parent_id: Annotated[str, "Run that started this one; empty for a root."] = ""
     parent_sequence: Annotated[int, "The parent's record that announced this run; 0 for a root."] = 0
+
+
+@attrs.frozen(kw_only=True)
+class IsolationEstablished(Fact):
+    """What holds the generator and the evaluation in, as probed: the second record of a run, and again on a resume."""
+
+    name: ClassVar[str] = "isolation:established"
+    required: Annotated[str, "Level that was asked for: none, basic or strong."]
+    generator: Annotated[Isolation, "What holds the generator, or the agent's tools."]
+    evaluator: Annotated[Isolation, "What holds the eval suite and the candidate it runs."]
+
+
+@attrs.frozen(kw_only=True)
+class SecretFound(Fact):
+    """A registered secret stands in a candidate, which is kept as it is: candidates are never altered."""
+
+    name: ClassVar[str] = "secret:found"
+    secret: Annotated[str, "Name under which the secret was registered; never its value."]
+    place: Annotated[str, "Where it stands: the digest of the candidate, and its file if it has several."]
+    is_refused: Annotated[bool, "True when the candidate was refused for it."] = False
 
 
 @attrs.frozen(kw_only=True)

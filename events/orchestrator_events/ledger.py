@@ -197,8 +197,12 @@ class Ledger:
 
     def settle(self, key: str, charge: Charge) -> None:
         """Replace a hold by its charge (called by the fold)."""
+        self.holds.pop(key, None)
+        self.add(charge)
+
+    def add(self, charge: Charge) -> None:
+        """Count what a call was charged beside its hold, which stands: a try that failed and is made again."""
         with self.lock:
-            self.holds.pop(key, None)
             self.input_tokens += charge.input_tokens
             self.output_tokens += charge.output_tokens
             self.money_micro += charge.money_micro

@@ -13,8 +13,8 @@ __all__ = ["settled"]
 Answer = TypeVar("Answer")
 
 
-async def settled(answer: Awaitable[Answer], limit_s: float) -> Answer:
-    """What a receiver's awaitable gives within the limit; past it, it is cancelled and left behind.
+async def settled(answer: Awaitable[Answer], limit_s: float | None) -> Answer:
+    """What a receiver's awaitable gives within the limit (None: whenever); past it, it is cancelled and left behind.
 
     `asyncio.wait_for` would wait for as long as the receiver swallows its cancellation, and would pass a
     receiver's own CancelledError off as the run's.

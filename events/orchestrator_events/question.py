@@ -26,7 +26,8 @@ class Question:
     """Account of the root run; read it, the budget guard alone reserves on it."""
 
 
-Responder = Callable[[Question], Awaitable[Decision] | Decision]
+Answer = Decision | tuple[Decision, ...]
+Responder = Callable[[Question], Awaitable[Answer] | Answer]
 Guard = Callable[[Gate, Ledger], Reservation | Deny | None]
 """The budget's voice: what it reserved, a denial that names the limit, or None where it has nothing to say."""
 

@@ -10,25 +10,35 @@ import attrs
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge, Reservation
 from orchestrator_events.decision import DecisionTaken
-from orchestrator_events.event import Fact, Gate
+from orchestrator_events.event import Fact, Gate, Live
 from orchestrator_events.making import cheaply_made
 from orchestrator_events.verdict import CaseResult
 
 __all__ = [
+    "AnswerReceived",
     "AttemptFailed",
     "AttemptPassed",
     "BudgetExhausted",
     "BudgetOverrun",
     "CandidateGenerated",
+    "CasesPinned",
     "EvaluationRequested",
     "EvaluationStarted",
     "GenerationAbandoned",
+    "GenerationProgressed",
     "GenerationRequested",
+    "GenerationRetried",
     "GenerationStarted",
     "PromptReady",
     "PromptRefined",
     "RefinementRequested",
 ]
+
+
+INTEGRITY = (
+    "Who held the judge: `separate`, in a process that the candidate is not in; `cooperative`, in one it shares; "
+    "`host`, the host's own evaluator, which does not say."
+)
 
 
 @cheaply_made
@@ -90,6 +100,50 @@ class GenerationStarted(Fact):
     decisions: Annotated[tuple[DecisionTaken, ...], "What the gate's subscribers decided."] = ()
 
 
+@attrs.frozen(kw_only=True)
+class GenerationProgressed(Live):
+    """A call in flight is writing."""
+
+    name: ClassVar[str] = "generation:progressed"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    output_tokens: Annotated[int, "Output tokens so far, estimated."]
+    elapsed_us: Annotated[int, "Time since the call began, microseconds."]
+
+
+@attrs.frozen(kw_only=True)
+class GenerationRetried(Fact):
+    """The call failed in a way that may pass; it is made again under the same key, within the same attempt."""
+
+    name: ClassVar[str] = "generation:retried"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    key: Annotated[str, "Idempotency key of the call."]
+    retry: Annotated[int, "Number of this retry, from 1."]
+    reason: Annotated[str, "Why the call failed."]
+    wait_us: Annotated[int, "How long is waited before the next try, microseconds."]
+    charge: Annotated[Charge, "What the failed try was charged."]
+
+
+@attrs.frozen(kw_only=True)
+class AnswerReceived(Fact):
+    """The raw answer of a generator whose adapter extracts the candidate from it."""
+
+    name: ClassVar[str] = "answer:received"
+    attempt: Annotated[int, "Number of the attempt, from 1."]
+    key: Annotated[str, "Idempotency key of the call."]
+    answer: Annotated[Blob, "The answer, whole."]
+    extraction: Annotated[str, "Rule by which the candidate was taken from it; empty when none could be."]
+
+
+@attrs.frozen(kw_only=True)
+class CasesPinned(Fact):
+    """Which cases must pass, and which must fail, where a trusted run or the configuration says so."""
+
+    name: ClassVar[str] = "cases:pinned"
+    cases: Annotated[tuple[str, ...], "Ids that must be exactly those that pass; empty: those that the spec names."]
+    controls: Annotated[tuple[str, ...], "Ids of cases that must fail, or the judge was tampered with."] = ()
+    suite_digest: Annotated[str, "Digest of the eval suite that the ids were pinned from; empty when unknown."] = ""
+
+
 @cheaply_made
 @attrs.frozen(kw_only=True)
 class CandidateGenerated(Fact):
@@ -102,7 +156,7 @@ class CandidateGenerated(Fact):
     form: Annotated[str, "text, or files: a JSON object of path to text."]
     charge: Annotated[Charge, "What the call was charged."]
     duration_us: Annotated[int, "Time the call took, microseconds."]
-    isolation: Annotated[str, "Isolation level in force for the generator."] = "none"
+    isolation: Annotated[str, "Isolation in force for the generator."] = "none"
 
 
 @attrs.frozen(kw_only=True)
@@ -143,7 +197,8 @@ class AttemptPassed(Fact):
     passed: Annotated[tuple[str, ...], "Ids of the cases that passed, in the order reported."]
     duration_us: Annotated[int, "Time the evaluation took, microseconds."]
     is_pinned: Annotated[bool, "True when the expected case ids were named beforehand, not taken from the report."]
-    isolation: Annotated[str, "Isolation level in force for the evaluation."] = "none"
+    isolation: Annotated[str, "Isolation in force for the evaluation."] = "none"
+    integrity: Annotated[str, INTEGRITY] = "host"
 
 
 @cheaply_made
@@ -162,7 +217,8 @@ class AttemptFailed(Fact):
     duration_us: Annotated[int, "Time the generation or evaluation took, microseconds."] = 0
     key: Annotated[str, "Idempotency key of the failed call; empty after an evaluation."] = ""
     charge: Annotated[Charge | None, "What the failed call was charged; None after an evaluation."] = None
-    isolation: Annotated[str, "Isolation level in force for the failing stage."] = "none"
+    isolation: Annotated[str, "Isolation in force for the failing stage."] = "none"
+    integrity: Annotated[str, INTEGRITY] = "host"
 
 
 @attrs.frozen(kw_only=True)

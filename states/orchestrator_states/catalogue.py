@@ -14,7 +14,9 @@ __all__ = ["LIFECYCLES", "UnknownLifecycleError", "lifecycle"]
 
 LIFECYCLES: Mapping[str, str] = MappingProxyType(
     {
+        "agent": "orchestrator_states.agent:AGENT",
         "run": "orchestrator_states.run:RUN",
+        "workflow": "orchestrator_states.workflow:WORKFLOW",
     }
 )
 

@@ -105,6 +105,51 @@ def test_a_responder_that_is_silent_denies(question: Ask, monkeypatch: pytest.Mo
     assert ask(bus, question()).deny == Deny(reason)
 
 
+def test_a_responders_limit_is_its_own(question: Ask) -> None:
+    """A host whose responders ask people gives them the time; another gives less than the usual 30 s."""
+
+    async def silent(_question: Question) -> Decision:
+        await asyncio.Event().wait()
+        return YES
+
+    async def patient(_question: Question) -> Decision:
+        await asyncio.sleep(0)
+        return Inject("thought it over")
+
+    bus = Bus()
+    bus.answer(GenerationRequested, patient, name="patient", seconds=None)
+    bus.answer(GenerationRequested, silent, name="silent", seconds=0.01)
+    ruling = ask(bus, question())
+    reason = "silent failed at generation:requested: TimeoutError: no end within 0.01 s"
+    assert (ruling.deny, ruling.injections) == (Deny(reason), (Inject("thought it over"),))
+
+
+def test_a_responder_may_take_several_decisions(question: Ask) -> None:
+    """Each stays apart, in order, under the responder's name; an empty tuple is a plain yes."""
+    bus = Bus()
+    bus.answer(GenerationRequested, lambda _: (Inject("a", "user"), Modify({"max_tokens": 5}), Inject("b")), name="r")
+    bus.answer(GenerationRequested, lambda _: ())
+    ruling = ask(bus, question())
+    assert ruling == Ruling(
+        injections=(Inject("a", "user"), Inject("b")),
+        changes={"max_tokens": 5},
+        taken=(
+            DecisionTaken("r", "inject", "a"),
+            DecisionTaken("r", "modify", "max_tokens"),
+            DecisionTaken("r", "inject", "b"),
+        ),
+    )
+
+
+def test_one_unlawful_decision_among_several_denies(question: Ask) -> None:
+    """None in a tuple is no yes either."""
+    bus = Bus()
+    bus.answer(GenerationRequested, lambda _: (YES, None), name="r")  # type: ignore[arg-type,return-value]
+    deny = ask(bus, question()).deny
+    assert deny is not None
+    assert deny.reason.startswith("r answered None at generation:requested")
+
+
 def test_a_responder_that_returns_nothing_denies(question: Ask) -> None:
     """A forgotten return is no yes, at a plain connection neither."""
     bus = Bus()

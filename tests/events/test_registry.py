@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import orchestrator_events
-from orchestrator_events import Event, EventError, Fact, Gate, event_class, event_names
+from orchestrator_events import Event, EventError, Fact, Gate, Live, event_class, event_names
 from orchestrator_events.registry import REGISTRY
 
 
@@ -20,7 +20,7 @@ def declared_events() -> list[type[Event]]:
     for module_info in pkgutil.walk_packages(orchestrator_events.__path__, "orchestrator_events."):
         module = import_module(module_info.name)
         for value in vars(module).values():
-            is_event = isinstance(value, type) and issubclass(value, Event) and value not in {Event, Fact, Gate}
+            is_event = isinstance(value, type) and issubclass(value, Event) and value not in {Event, Fact, Gate, Live}
             if is_event and value.__module__ == module.__name__:
                 found.append(value)
     return found
@@ -43,10 +43,11 @@ def test_every_event_loads_and_is_well_formed(name: str) -> None:
     """Each is a frozen, slotted, keyword-only value with a wire name, a version from 1 and a kind."""
     event = event_class(name)
     assert event.name == name
-    assert re.fullmatch(r"[a-z]+:[a-z]+", name)
+    assert re.fullmatch(r"[a-z_]+:[a-z_]+", name)
     assert type(event.version) is int
     assert event.version >= 1
-    assert event.kind == ("gate" if issubclass(event, Gate) else "fact")
+    kinds = [kind.__name__.lower() for kind in (Fact, Gate, Live) if issubclass(event, kind)]
+    assert [event.kind] == kinds
     assert "__dict__" not in dir(event)
     assert all(field.kw_only for field in attrs.fields(event))
 

@@ -22,4 +22,18 @@ def guard_budget(gate: Gate, ledger: Ledger) -> Reservation | Deny | None:
     if isinstance(gate, RefinementRequested):
         refusal = ledger.refusal(gate.attempt, ledger.elapsed_us())
         return None if refusal is None else Deny(refusal.detail, refusal.limit)
+    if gate.name == "phase:requested":  # an execution of a phase counts as an attempt
+        refusal = ledger.refusal(ledger.attempts + 1, ledger.elapsed_us())
+        return None if refusal is None else Deny(refusal.detail, refusal.limit)
+    if gate.name == "provider:request":
+        return for_a_turn(gate, ledger)
     return None
+
+
+def for_a_turn(gate: Gate, ledger: Ledger) -> Reservation | Deny:
+    """The same for an agent's call of its model; a turn counts as an attempt."""
+    from orchestrator_events.agent import ProviderRequest
+
+    assert isinstance(gate, ProviderRequest)
+    held = ledger.reserve(gate.key, gate.turn, "".join(gate.messages), gate.max_tokens)
+    return Deny(held.detail, held.limit) if isinstance(held, Refusal) else held
