@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import resource
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from io import BytesIO
 from typing import Final
 
 import attrs
 
 from orchestrator.child import Child
+from orchestrator.sandbox.port import Start
 from orchestrator.sessions import kill_session, terminate_session
 
-__all__ = ["Attendant"]
+__all__ = ["REPORT", "STATUS", "Attendant"]
 
 TERMINATION_GRACE_S: Final = 0.1
 """Between SIGTERM and SIGKILL, seconds; below the grace that the engine gives a cancelled call."""
@@ -27,7 +28,11 @@ DRAIN_S: Final = 0.25
 """How long output is still read once the program has ended and something else holds its pipes, seconds."""
 UNKILLABLE_S: Final = 1.0
 """How long the end of a killed program is waited for, seconds; the kernel may hold it in a system call."""
-STREAM_NAMES: Final = {1: "stdout", 2: "stderr"}
+REPORT: Final = 3
+"""The stream that a report comes by; the number is ours, the descriptor's is another."""
+STATUS: Final = 4
+"""The stream on which a sandbox tells how the program ended."""
+STREAM_NAMES: Final = {1: "stdout", 2: "stderr", REPORT: "report", STATUS: "status"}
 
 
 @attrs.define(eq=False)
@@ -41,7 +46,8 @@ class Attendant:
     """What is kept of each stream, bytes; a program that writes more is stopped."""
     finished: asyncio.Future[None] = attrs.field(init=False)
     child: Child = attrs.field(init=False)
-    output: dict[int, bytearray] = attrs.field(init=False)
+    output: dict[int, BytesIO] = attrs.field(init=False)
+    """What was kept of each stream; its value is taken from it without a copy."""
     exceeded: str = attrs.field(default="", init=False)
     is_late: bool = attrs.field(default=False, init=False)
     is_abandoned: bool = attrs.field(default=False, init=False)
@@ -52,21 +58,25 @@ class Attendant:
     def __attrs_post_init__(self) -> None:
         self.finished = self.loop.create_future()
         self.child = Child(self.loop, self)
-        self.output = {stream: bytearray() for stream in self.limits}
+        self.output = {stream: BytesIO() for stream in self.limits}
 
-    def start(self, command: Sequence[str], *, stdin: int, cwd: Path, environment: Mapping[str, str]) -> None:
+    def start(self, start: Start, *, stdin: int, ends: Mapping[int, int]) -> None:
         """Start the program; raises OSError or ValueError when that cannot be done. `end` is due in any case."""
-        self.child.start(command, stdin=stdin, cwd=cwd, environment=environment)
-        with suppress(ProcessLookupError, PermissionError):
-            resource.prlimit(self.child.id, resource.RLIMIT_CORE, (0, 0))
+        self.child.start(start, stdin=stdin, ends=ends)
+        limits = {resource.RLIMIT_CORE: 0, **start.limits}
+        for number, value in limits.items():
+            with suppress(ProcessLookupError, PermissionError, ValueError):  # it has ended, or has less already
+                hard = resource.prlimit(self.child.id, number)[1]
+                least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                resource.prlimit(self.child.id, number, (least, least))
         if self.deadline is not None:
             self._set_timer(self.deadline, self._expire)
 
     def written(self, stream: int, data: bytes) -> None:
         """Keep what there is room for."""
         kept = self.output[stream]
-        room = self.limits[stream] - len(kept)
-        kept += data[:room]
+        room = self.limits[stream] - kept.tell()
+        kept.write(data[:room])
         if len(data) > room:
             self.child.close(stream)
             self.exceeded = self.exceeded or STREAM_NAMES[stream]
@@ -81,7 +91,7 @@ class Attendant:
     def ended(self, returncode: int) -> None:
         """Read the output that is still under way, unless nobody wants it."""
         self.returncode = returncode
-        was_stopped = self.is_late or self.is_abandoned or bool(self.exceeded)
+        was_stopped = self.was_stopped
         if was_stopped:
             kill_session(self.child.id)
         if self.is_abandoned or not self.child.outputs:
@@ -91,6 +101,11 @@ class Attendant:
         if self.deadline is not None and not was_stopped:
             until = min(until, self.deadline)
         self._set_timer(until, self.end)
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the program was made to end, so that how it ended says nothing about it."""
+        return self.is_late or self.is_abandoned or bool(self.exceeded)
 
     def abandon(self) -> None:
         """Nobody waits for the result any more."""

@@ -11,13 +11,13 @@ import asyncio
 import os
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Final, Protocol
 
 import attrs
 
+from orchestrator.sandbox.port import Start
 from orchestrator.sessions import kill_session
 
 __all__ = ["Child", "Listener"]
@@ -32,7 +32,7 @@ class Listener(Protocol):
     """Hears, in the loop's thread, what becomes of a program."""
 
     def written(self, stream: int, data: bytes) -> None:
-        """The program wrote to its standard output (1) or standard error (2)."""
+        """The program wrote to its standard output (1), its standard error (2) or another pipe it was given."""
         ...
 
     def closed(self, stream: int) -> None:
@@ -60,22 +60,33 @@ class Child:
     """Becomes readable when it ends."""
     is_released: bool = False
 
-    def start(self, command: Sequence[str], *, stdin: int, cwd: Path, environment: Mapping[str, str]) -> None:
+    @contextmanager
+    def opened(self, streams: Iterable[int]) -> Iterator[Mapping[int, int]]:
+        """The writing ends of a pipe for each stream, by which the program is started; ours close with the context."""
+        ends: dict[int, int] = {}
+        try:
+            for stream in streams:
+                ends[stream] = self._opened(stream)
+            yield ends
+        finally:
+            for end in ends.values():
+                os.close(end)
+
+    def start(self, start: Start, *, stdin: int, ends: Mapping[int, int]) -> None:
         """Start the program, without a shell; `release` is due afterwards, whether this succeeded or not.
 
         Raises OSError when it cannot be started, ValueError for an argument that no program can be given.
         """
-        with ExitStack() as inherited:
-            streams = [self._opened(stream, inherited) for stream in (1, 2)]
-            self.process = subprocess.Popen(  # noqa: S603 -- starting what the host names is what it is for
-                command,
-                stdin=stdin,
-                stdout=streams[0],
-                stderr=streams[1],
-                cwd=cwd,
-                env=environment,
-                start_new_session=True,
-            )
+        self.process = subprocess.Popen(  # noqa: S603 -- starting what the host names is what it is for
+            start.command,
+            stdin=stdin,
+            stdout=ends[1],
+            stderr=ends[2],
+            cwd=start.directory,
+            env=start.environment,
+            pass_fds=start.inherit,
+            start_new_session=True,
+        )
         self._watch_end()
 
     @property
@@ -107,10 +118,10 @@ class Child:
             with suppress(RuntimeError):  # no thread can be had, as at the exit of the interpreter
                 threading.Thread(target=self.process.wait, name="orchestrator-collect", daemon=True).start()
 
-    def _opened(self, stream: int, inherited: ExitStack) -> int:
+    def _opened(self, stream: int) -> int:
         reading, writing = os.pipe()
-        inherited.callback(os.close, writing)
         self.outputs[stream] = reading
+        os.fchmod(writing, 0o622)  # so that a program that runs as another user can open it by name, /dev/fd/N
         os.set_blocking(reading, False)
         self.loop.add_reader(reading, self._read, stream)
         return writing

@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 
-from orchestrator.attendant import Attendant
+from orchestrator.attendant import REPORT, STATUS, Attendant
+from orchestrator.sandbox.containment import CONTAINMENT, Containment
+from orchestrator.sandbox.endings import true_status
+from orchestrator.sandbox.port import Launch, Launcher, Place, Start
 
-__all__ = ["CONTAINMENT", "Completed", "Containment", "Launcher", "run_process"]
+__all__ = ["CONTAINMENT", "REPORT_VARIABLE", "Completed", "Containment", "Launcher", "run_process"]
 
-
-class Launcher(Protocol):
-    """Decides how a command is really started: as it is, or inside a sandbox."""
-
-    isolation: str
-    """Name of the level that programs run under."""
-
-    def wrapped(self, command: Sequence[str], directory: Path) -> Sequence[str]:
-        """The command line to start in place of `command`, which works in `directory`."""
-        ...
-
-
-@attrs.define(eq=False)
-class Containment:
-    """The level without a sandbox: own session, no core dumps, clean environment, capped output and time.
-
-    It bounds accidents, not attacks: files, network and memory are the user's own.
-    """
-
-    isolation: str = "containment"
-
-    def wrapped(self, command: Sequence[str], directory: Path) -> Sequence[str]:  # noqa: ARG002 the port's shape
-        """The command itself."""
-        return command
-
-
-CONTAINMENT: Final = Containment()
+REPORT_VARIABLE: Final = "ORCHESTRATOR_REPORT_FD"
+"""Names the descriptor that a program may write its report to."""
+STATUS_LIMIT: Final = 64
+"""What a sandbox may say of the end of a program, bytes."""
+_SEALS: Final = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+"""Whoever reads the input could otherwise write to it, and keep what it likes in memory that nothing bounds."""
 
 
 @attrs.frozen(kw_only=True)
@@ -52,8 +35,10 @@ class Completed:
     """Exit status; negative: the signal that ended it."""
     stdout: bytes
     stderr: bytes
+    report: bytes = b""
+    """What it wrote to the report pipe, when it was given one."""
     exceeded: str
-    """The stream that went over its limit, for which the program was killed: stdout, stderr or empty."""
+    """The stream that went over its limit, for which it was killed: stdout, stderr, report, status or empty."""
     timed_out: bool
     """Whether the program was killed because its time was over."""
     duration_us: int
@@ -70,30 +55,66 @@ async def run_process(
     stdout_limit: int,
     stderr_limit: int,
     launcher: Launcher = CONTAINMENT,
+    place: Place | None = None,
+    inherit: Sequence[int] = (),
+    report_limit: int | None = None,
 ) -> Completed:
     """Run a program (never through a shell) and wait until it and its session are gone.
 
-    `seconds` bounds everything, the reading of its output included; the limits are bytes and hold while
-    it runs. Raises OSError when it cannot be started. A cancellation kills it first and is raised then.
+    `seconds` bounds everything, the reading of its output included; the limits are bytes and hold while it
+    runs. `inherit` are descriptors it gets under the same number. With `report_limit` it gets one more pipe:
+    `{report}` in the command is its path, ORCHESTRATOR_REPORT_FD its number. `place` says more of `cwd` to a
+    sandbox. Raises OSError when it cannot be started. A cancellation kills it first and is raised then.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()
-    deadline = None if seconds is None else began + seconds
-    attendant = Attendant(loop, deadline, {1: stdout_limit, 2: stderr_limit})
-    try:
-        with _input_file(stdin) as file:
-            attendant.start(launcher.wrapped(command, cwd), stdin=file, cwd=cwd, environment=environment)
-        await _attended(attendant)
-    finally:
-        attendant.end()  # after a failed start, or when the loop was closed under a call that still waited
-    assert attendant.returncode is not None
+    limits = {1: stdout_limit, 2: stderr_limit, STATUS: STATUS_LIMIT}
+    if report_limit is not None:
+        limits[REPORT] = report_limit
+    attendant = Attendant(loop, None if seconds is None else began + seconds, limits)
+    launch = Launch(
+        command=tuple(command),
+        environment=environment,
+        place=place or Place(directory=cwd),
+        seconds=seconds,
+        inherit=tuple(inherit),
+    )
+    with ExitStack() as prepared:
+        try:
+            start = _started(attendant, launch, launcher, stdin, prepared)
+            await _attended(attendant)
+        finally:
+            attendant.end()  # after a failed start, or when the loop was closed under a call that still waited
+    return _completed(attendant, start, launch.command[0], round((loop.time() - began) * 1_000_000))
+
+
+def _started(attendant: Attendant, launch: Launch, launcher: Launcher, stdin: bytes, prepared: ExitStack) -> Start:
+    with _input_file(stdin) as file, attendant.child.opened(attendant.limits) as ends:
+        launch = attrs.evolve(launch, report=ends.get(REPORT), status=ends[STATUS])
+        if launch.report is not None:
+            launch = attrs.evolve(launch, environment={**launch.environment, REPORT_VARIABLE: str(launch.report)})
+        start = prepared.enter_context(launcher.prepared(launch))
+        attendant.start(start, stdin=file, ends=ends)
+        return start
+
+
+def _completed(attendant: Attendant, start: Start, program: str, duration_us: int) -> Completed:
+    returncode, output = attendant.returncode, attendant.output
+    assert returncode is not None
+    stdout, stderr = output[1].getvalue(), output[2].getvalue()
+    report = output[REPORT].getvalue() if REPORT in output else b""
+    if start.tells_status and not attendant.was_stopped:
+        returncode = true_status(output[STATUS].getvalue(), returncode, stderr, program)
+    if start.reports_on_stdout:
+        stdout, report = b"", stdout
     return Completed(
-        returncode=attendant.returncode,
-        stdout=bytes(attendant.output[1]),
-        stderr=bytes(attendant.output[2]),
+        returncode=returncode,
+        stdout=stdout,
+        stderr=stderr,
+        report=report,
         exceeded=attendant.exceeded,
         timed_out=attendant.is_late,
-        duration_us=round((loop.time() - began) * 1_000_000),
+        duration_us=duration_us,
     )
 
 
@@ -101,10 +122,11 @@ async def run_process(
 def _input_file(content: bytes) -> Iterator[int]:
     # A file in memory cannot block, break or be left half written, whatever the program does with its
     # standard input; and unlike the socket that asyncio would use, it can be opened as /dev/stdin.
-    file = os.memfd_create("stdin")
+    file = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         with open(file, "wb", closefd=False) as writer:
             writer.write(content)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
         os.lseek(file, 0, os.SEEK_SET)
         yield file
     finally:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from orchestrator.adapter_errors import CandidateRefusedError, GenerationError
 from orchestrator.paths import MOST_FILES, refuse_unsafe_paths
@@ -16,11 +20,17 @@ from orchestrator.paths import MOST_FILES, refuse_unsafe_paths
 __all__ = [
     "UnsafeFileError",
     "copy_directory",
+    "digests",
+    "file_in_archive",
     "fresh_directory",
+    "read_archive",
     "read_files",
     "read_regular_file",
     "write_files",
 ]
+
+_LARGEST_DIGESTED: Final = 64 * 1024 * 1024
+"""Size of a file that is read to see whether it changed, bytes."""
 
 
 class UnsafeFileError(Exception):
@@ -64,23 +74,34 @@ def read_files(directory: Path, limit: int) -> dict[str, str]:
     Raises GenerationError for anything that is not a regular file of UTF-8 text with one name: links,
     devices, pipes and sockets are not followed, opened or skipped.
     """
-    files: dict[str, str] = {}
-    room = limit
+    return _texts(((path, partial(read_regular_file, directory, path)) for path in _paths_in(directory)), limit)
+
+
+def read_archive(archive: bytes, limit: int) -> dict[str, str]:
+    """`read_files` of what came out of a sandbox as a tar stream, which is not trusted either."""
+    return _texts(((path, partial(_plain_content, data, path)) for path, data in _members(archive)), limit)
+
+
+def file_in_archive(archive: bytes, path: str, limit: int) -> bytes:
+    """The bytes of one file of a tar stream.
+
+    Raises FileNotFoundError, or UnsafeFileError for anything but one regular file of at most `limit` bytes.
+    """
+    found = [data for name, data in _members(archive) if name == path]
+    if not found:
+        raise FileNotFoundError(path)
+    if len(found) > 1:
+        raise UnsafeFileError("came out more than once")
+    return _plain_content(found[0], path, limit)
+
+
+def digests(directory: Path) -> dict[str, bytes]:
+    """SHA-256 of every file below a directory that can be read, by its relative path; links are not followed."""
+    found: dict[str, bytes] = {}
     for path in _paths_in(directory):
-        if len(files) == MOST_FILES:
-            raise GenerationError(f"the generator left more than {MOST_FILES} files")
-        try:
-            data = read_regular_file(directory, path, room)
-            files[path] = data.decode()
-        except UnsafeFileError as error:
-            raise GenerationError(f"the generator left {path!a}, which {error}") from None
-        except UnicodeDecodeError as error:
-            raise GenerationError(f"the generator left {path!a}, which is not UTF-8 at byte {error.start}") from None
-        except OSError as error:
-            raise GenerationError(f"the generator left {path!a}, which cannot be read: {error.strerror}") from None
-        room -= len(data)
-    refuse_unsafe_paths(files)
-    return files
+        with suppress(OSError, UnsafeFileError):
+            found[path] = sha256(read_regular_file(directory, path, _LARGEST_DIGESTED)).digest()
+    return found
 
 
 def read_regular_file(directory: Path, path: str, limit: int) -> bytes:
@@ -113,6 +134,55 @@ def _read_plain(name: str, folder: int, limit: int) -> bytes:
             raise UnsafeFileError("is a hard link")
         data = file.read(limit + 1) if found.st_size <= limit else b""
     if len(data) > limit or found.st_size > limit:
+        raise UnsafeFileError(f"is too large: at most {limit} bytes were left for it")
+    return data
+
+
+def _texts(files: Iterable[tuple[str, Callable[[int], bytes]]], limit: int) -> dict[str, str]:
+    """The texts of files, each given with a way to read at most so many bytes of it."""
+    texts: dict[str, str] = {}
+    room = limit
+    for path, read in files:
+        if len(texts) == MOST_FILES:
+            raise GenerationError(f"the generator left more than {MOST_FILES} files")
+        if path in texts:
+            raise GenerationError(f"the generator left {path!a} more than once")
+        try:
+            data = read(room)
+            texts[path] = data.decode()
+        except UnsafeFileError as error:
+            raise GenerationError(f"the generator left {path!a}, which {error}") from None
+        except UnicodeDecodeError as error:
+            raise GenerationError(f"the generator left {path!a}, which is not UTF-8 at byte {error.start}") from None
+        except OSError as error:
+            raise GenerationError(f"the generator left {path!a}, which cannot be read: {error.strerror}") from None
+        room -= len(data)
+    refuse_unsafe_paths(texts)
+    return texts
+
+
+def _members(archive: bytes) -> Iterator[tuple[str, bytes | None]]:
+    """Names and contents of what is no directory, in order; None for what is no regular file."""
+    import tarfile
+
+    if not archive:
+        return
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as members:
+            for member in members:
+                name = member.name.removeprefix("./")
+                is_plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+                content = members.extractfile(member) if is_plain else None
+                if not member.isdir():
+                    yield name, None if content is None else content.read()
+    except (tarfile.TarError, EOFError, OverflowError, RecursionError, ValueError, OSError) as error:
+        raise GenerationError(f"what was left could not be brought out of the sandbox: {error}") from None
+
+
+def _plain_content(data: bytes | None, path: str, limit: int) -> bytes:  # noqa: ARG001 -- as `read_regular_file`
+    if data is None:
+        raise UnsafeFileError("is not a regular file")
+    if len(data) > limit:
         raise UnsafeFileError(f"is too large: at most {limit} bytes were left for it")
     return data
 

@@ -20,7 +20,7 @@ from orchestrator_events.verdict import CaseResult, CaseStatus
 
 __all__ = ["LARGEST_REPORT", "READERS", "REPORT_PROTOCOL", "Report", "read_ctrf", "read_json", "read_junit"]
 
-LARGEST_REPORT: Final = 16_000_000
+LARGEST_REPORT: Final = 4_000_000
 """Largest report that is parsed, bytes."""
 LONGEST_ID: Final = 1_000
 """Longest case id that is kept whole, characters."""
@@ -55,6 +55,7 @@ def read_ctrf(data: bytes) -> tuple[CaseResult, ...]:
     A pending case counts as skipped, any unknown status as an error. Raises EvaluationError when malformed.
     """
     try:
+        # Not as strict as our own form: what nobody reads of it, and a half character in a message, spoil no verdict.
         report = json.loads(_decoded(data))
     except (ValueError, RecursionError) as error:
         raise EvaluationError(f"the CTRF report is not JSON: {error}") from None

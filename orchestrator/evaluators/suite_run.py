@@ -34,6 +34,8 @@ class SuiteRun:
     expected: frozenset[str] | None
     """Ids of the cases it should have reported; None where nobody knows them."""
     report_file: str
+    hint: str = ""
+    """What to change when the sandbox hid something from the suite; for the host, never for a prompt."""
 
     @property
     def was_cut_off(self) -> bool:
@@ -57,7 +59,7 @@ class SuiteRun:
         failure = ending(self.completed, self.seconds) or "ended with status 0"
         message = f"the suite {failure} and reported no case in {self.report_file}"
         if self._is_breakdown or (not self.expected and not self.was_cut_off):
-            raise EvaluationError(self._with_output(message))
+            raise EvaluationError("\n".join(filter(None, (self._with_output(message), self.hint))))
         first, *others = sorted(self.expected or (SUITE,))
         rest = (CaseResult(case, self._status, message) for case in others)
         return (CaseResult(first, self._status, self._with_output(message)), *rest)

@@ -12,8 +12,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
@@ -21,7 +21,9 @@ import pytest
 
 from orchestrator.environment import clean_environment
 from orchestrator.process import Completed, Launcher, run_process
+from orchestrator.sandbox.port import Launch, Start
 from orchestrator.sessions import session_members
+from orchestrator_events.isolation import UNKNOWN, Isolation
 
 SHORT = 0.3
 
@@ -378,15 +380,22 @@ def test_a_program_that_cannot_be_started_is_an_os_error(tmp_path: Path) -> None
         asyncio.run(start([sys.executable], tmp_path / "absent"))
 
 
+@attrs.frozen
 class Prefixing:
     """A launcher that starts every command through env(1)."""
 
-    isolation = "prefixed"
+    python: str = sys.executable
+    collects: bool = False
+    isolation: Isolation = UNKNOWN
 
-    def wrapped(self, command: object, directory: Path) -> list[str]:
+    @contextmanager
+    def prepared(self, launch: Launch) -> Iterator[Start]:
         """The command behind a prefix."""
-        assert isinstance(command, list)
-        return ["/usr/bin/env", f"SEEN={directory}", *command]
+        yield Start(
+            command=("/usr/bin/env", f"SEEN={launch.place.directory}", *launch.command),
+            directory=launch.place.directory,
+            environment=launch.environment,
+        )
 
 
 def test_a_launcher_decides_what_is_started(tmp_path: Path) -> None:
@@ -404,6 +413,61 @@ def test_a_launcher_decides_what_is_started(tmp_path: Path) -> None:
         )
     )
     assert completed.stdout.decode().strip() == str(tmp_path)
+
+
+async def run_reporting(program: str, *arguments: str, limit: int = 1000, inherit: Sequence[int] = ()) -> Completed:
+    """Run a Python program that may write a report."""
+    return await run_process(
+        [sys.executable, "-c", program, *arguments],
+        cwd=Path.cwd(),
+        environment=clean_environment(),
+        seconds=20,
+        stdout_limit=1000,
+        stderr_limit=10_000,
+        inherit=inherit,
+        report_limit=limit,
+    )
+
+
+def test_a_report_comes_by_a_pipe_of_its_own() -> None:
+    """`{report}` in any word is its path, the variable its number; what is written to both arrives in order."""
+    program = (
+        "import os, sys\n"
+        "with open(sys.argv[1].partition('=')[2], 'w') as file: file.write('by path, ')\n"
+        "os.write(int(os.environ['ORCHESTRATOR_REPORT_FD']), b'by number')\n"
+        "print('chatter')"
+    )
+    completed = asyncio.run(run_reporting(program, "--out={report}"))
+    assert (completed.report, completed.stdout, completed.exceeded) == (b"by path, by number", b"chatter\n", "")
+
+
+def test_a_report_is_capped_while_it_is_written() -> None:
+    """A flood of a report is stopped and named like one of the other streams."""
+    program = "import sys\nwith open(sys.argv[1], 'wb') as file:\n    while True: file.write(b'x' * 65536)"
+    completed = asyncio.run(run_reporting(program, "{report}"))
+    assert (completed.exceeded, len(completed.report), completed.returncode < 0) == ("report", 1000, True)
+
+
+def test_descriptors_are_passed_on_under_the_same_number() -> None:
+    """What is named reaches the program, and nothing else does."""
+    reading, writing = os.pipe()
+    try:
+        program = (
+            f"import os; os.write({writing}, b'seen')\n"
+            f"try: os.fstat({reading})\nexcept OSError: os.write({writing}, b', the other not')"
+        )
+        completed = asyncio.run(run_reporting(program, inherit=[writing]))
+        assert (os.read(reading, 100), completed.returncode) == (b"seen, the other not", 0)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_nothing_is_asked_for_without_a_limit(tmp_path: Path) -> None:
+    """Without a report the word stays as it is and no variable is set."""
+    program = "import os, sys; print(sys.argv[1], 'ORCHESTRATOR_REPORT_FD' in os.environ)"
+    completed = asyncio.run(run_python(program, "{report}"))
+    assert (completed.stdout, completed.report, list(tmp_path.iterdir())) == (b"{report} False\n", b"", [])
 
 
 def test_only_allowed_variables_reach_a_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from orchestrator.adapter_errors import CandidateRefusedError, GenerationError, 
 from orchestrator.candidate import Candidate
 from orchestrator.generators.command import CommandGenerator
 from orchestrator.ports import Generation, Generator, Request
+from orchestrator.process import CONTAINMENT
 from orchestrator_events.budget import Usage
 
 REQUEST = Request(
@@ -130,7 +131,7 @@ def test_files_are_what_the_program_leaves_in_an_empty_directory(tmp_path: Path)
         f"pathlib.Path({str(tmp_path / 'where')!r}).write_text(os.getcwd())\n"
         "print('chatter')"
     )
-    generation = generate(CommandGenerator(python(program), output="files"))
+    generation = generate(CommandGenerator(python(program), output="files", launcher=CONTAINMENT))
     assert generation == Generation(candidate=Candidate(files={"pack/a.py": "x"}))
     assert not Path((tmp_path / "where").read_text()).exists()
 
@@ -218,9 +219,12 @@ def test_its_name_tells_commands_apart_without_quoting_them() -> None:
 
 
 def test_it_says_what_it_runs_under() -> None:
-    """The port's facts about a generator are there before the first call."""
-    generator = CommandGenerator("true", max_prompt_characters=10)
-    assert (generator.isolation, generator.max_prompt_characters) == ("containment", 10)
+    """Nothing is claimed before it was found; the level is known as soon as it was asked for."""
+    generator = CommandGenerator("true", max_prompt_characters=10, launcher=CONTAINMENT)
+    before = generator.isolation
+    asyncio.run(generator.isolate())
+    found = (before, generator.isolation, generator.max_prompt_characters)
+    assert found == ("none", "basic (containment)", 10)
 
 
 @pytest.mark.parametrize("command", ["", [], [""], ["a\0b"], "'unclosed"])
