@@ -23,6 +23,7 @@ def submission_of(run: Run, generated: CandidateGenerated, language: str, begun:
         attempt=generated.attempt,
         candidate=Candidate.from_blob(generated.candidate, generated.form),
         spec=run.spec,
+        expected=run.expectation.expected,
         language=language,
         seconds=run.remaining_seconds(begun),
     )
@@ -31,11 +32,12 @@ def submission_of(run: Run, generated: CandidateGenerated, language: str, begun:
 def judged(run: Run, generated: CandidateGenerated, verdict: object, begun: int) -> None:
     """Hold the report against the expected cases."""
     try:
-        checked = checked_verdict(verdict, run.spec)
+        checked = checked_verdict(verdict, run.expectation.expected)
     except EvaluationError as error:
         raise InterruptionError(f"the evaluation gave no verdict: {error}") from error
     duration_us = run.clock.monotonic() - begun
-    judgement = judge(checked, run.spec)
+    judgement = judge(checked, run.expectation)
+    isolation = run.evaluator_isolation if checked.isolation == "none" else checked.isolation
     if judgement.is_conforming:
         run.fire(
             AttemptPassed(
@@ -43,7 +45,8 @@ def judged(run: Run, generated: CandidateGenerated, verdict: object, begun: int)
                 passed=judgement.passed,
                 duration_us=duration_us,
                 is_pinned=judgement.is_pinned,
-                isolation=checked.isolation,
+                isolation=isolation,
+                integrity=checked.integrity,
             )
         )
     else:
@@ -54,7 +57,8 @@ def judged(run: Run, generated: CandidateGenerated, verdict: object, begun: int)
                 failing=judgement.failing,
                 passed=judgement.passed,
                 duration_us=duration_us,
-                isolation=checked.isolation,
+                isolation=isolation,
+                integrity=checked.integrity,
             )
         )
 

@@ -7,20 +7,21 @@ import attrs
 from orchestrator.adapter_errors import EvaluationError
 from orchestrator.excerpt import EXCERPT_CHARACTERS, excerpt
 from orchestrator.ports import Verdict
-from orchestrator.spec import MergedSpec
 from orchestrator_events.verdict import CaseResult, CaseStatus
 
 __all__ = ["checked_verdict"]
 
+INTEGRITIES = ("separate", "cooperative", "host")
+"""Who held the judge: a process of its own, one that the candidate shares, or the host, which does not say."""
 LONGEST_ID = 1_000
 """Longest case id that is kept whole, characters."""
 
 
-def checked_verdict(verdict: object, spec: MergedSpec) -> Verdict:
+def checked_verdict(verdict: object, expected: frozenset[str] | None) -> Verdict:
     """The verdict, its untrusted text made harmless; EvaluationError when it is none.
 
-    A message is cut to 4,000 characters and loses lone surrogates, which no record can hold; an id that the
-    spec does not name becomes one line of at most 1,000 characters, since ids stand unfenced in prompts.
+    A message is cut to 4,000 characters and loses lone surrogates, which no record can hold; an id that
+    nobody expects becomes one line of at most 1,000 characters, since ids stand unfenced in prompts.
     """
     if not isinstance(verdict, Verdict):
         raise EvaluationError(f"it reported {type(verdict).__name__} instead of a Verdict")
@@ -28,10 +29,12 @@ def checked_verdict(verdict: object, spec: MergedSpec) -> Verdict:
         raise EvaluationError("it reported no case")
     if type(verdict.isolation) is not str:
         raise EvaluationError(f"its isolation is {type(verdict.isolation).__name__}, not str")
+    if type(verdict.integrity) is not str or verdict.integrity not in INTEGRITIES:
+        raise EvaluationError(f"its integrity is none of {', '.join(INTEGRITIES)}")
     if is_plain(verdict.results):
         return verdict
-    expected = spec.expected_cases or frozenset[str]()
-    return attrs.evolve(verdict, results=tuple(harmless(result, expected) for result in verdict.results))
+    known = expected or frozenset[str]()
+    return attrs.evolve(verdict, results=tuple(harmless(result, known) for result in verdict.results))
 
 
 def is_plain(results: tuple[CaseResult, ...]) -> bool:

@@ -44,14 +44,14 @@ class Verdicts:
 
 def passed(run: Run, event: AttemptPassed) -> Iterator[str]:
     """Exactly the expected cases passed, each once."""
-    expected = run.spec.expected_cases
+    expected = run.expectation.expected
     if run.generated is None:
         yield "passed without a candidate"
     if len(set(event.passed)) != len(event.passed) or not event.passed:
         yield "names no case, or one twice"
     if expected is not None and set(event.passed) != expected:
         differing = sorted(expected ^ set(event.passed))
-        yield f"passed other cases than the spec expects: {', '.join(differing):.200}"
+        yield f"passed other cases than are expected: {', '.join(differing):.200}"
     if event.is_pinned != (expected is not None):
         yield f"says that the expected cases were {'' if event.is_pinned else 'not '}named beforehand"
     if run.generated is not None and (run.generated.form, run.generated.candidate.data) in run.verdicts:
@@ -102,7 +102,7 @@ def incomplete(run: Run, event: AttemptFailed) -> Iterator[str]:
         yield "counts a case that passed as failing"
     if len({*event.passed, *failing}) != len(event.passed) + len(failing):
         yield "names a case twice"
-    expected = run.spec.expected_cases
+    expected = run.expectation.expected
     if expected is None:
         return
     if unnamed := sorted(expected - {*event.passed, *failing}):

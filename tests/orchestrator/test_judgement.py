@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from orchestrator import CaseResult, CaseStatus, EvalCase, MergedSpec, Verdict
-from orchestrator.judgement import judge
+from orchestrator.judgement import Expectation, judge
+from orchestrator_events.run import CasesPinned
 
-PINNED = MergedSpec(intent="x", evals=(EvalCase(name="a"), EvalCase(name="b", severity="critical")))
-OPEN = MergedSpec(intent="x")
+PINNED = Expectation.of(MergedSpec(intent="x", evals=(EvalCase(name="a"), EvalCase(name="b", severity="critical"))))
+OPEN = Expectation.of(MergedSpec(intent="x"))
 ALL = ["passed", "failed", "error", "skipped", "timed out", "missing", "unexpected", "duplicate"]
 
 
@@ -17,9 +18,9 @@ def report(*results: tuple[str, str]) -> Verdict:
     return Verdict(tuple(CaseResult(case, CaseStatus(status)) for case, status in results))
 
 
-def judged(verdict: Verdict, spec: MergedSpec) -> tuple[bool, list[str], list[tuple[str, str]]]:
+def judged(verdict: Verdict, expectation: Expectation) -> tuple[bool, list[str], list[tuple[str, str]]]:
     """Whether it conforms, what passed, what did not and why."""
-    found = judge(verdict, spec)
+    found = judge(verdict, expectation)
     return found.is_conforming, list(found.passed), [(case.id, str(case.status)) for case in found.failing]
 
 
@@ -79,16 +80,61 @@ def test_runner_cannot_set_a_severity() -> None:
     assert [(case.id, case.severity) for case in judge(verdict, PINNED).failing] == [("a", ""), ("b", "critical")]
 
 
-@pytest.mark.parametrize("spec", [PINNED, OPEN], ids=["pinned", "open"])
-def test_whether_the_cases_were_pinned_is_recorded(spec: MergedSpec) -> None:
+@pytest.mark.parametrize("expectation", [PINNED, OPEN], ids=["pinned", "open"])
+def test_whether_the_cases_were_pinned_is_recorded(expectation: Expectation) -> None:
     """A judgement says whether the expected cases were known beforehand."""
-    assert judge(report(("a", "passed")), spec).is_pinned is (spec is PINNED)
+    assert judge(report(("a", "passed")), expectation).is_pinned is (expectation is PINNED)
 
 
 def test_empty_report_passes_nothing() -> None:
     """No case is no pass, with or without expected cases."""
     empty = Verdict(())
     assert [judge(empty, spec).is_conforming for spec in (PINNED, OPEN)] == [False, False]
+
+
+CONTROLLED = Expectation.of(MergedSpec(intent="x"), CasesPinned(cases=("a", "b"), controls=("no",)))
+WHOLE = [("a", "passed"), ("b", "passed")]
+TAMPERED = "the judge itself was tampered with: a case that must fail "
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([*WHOLE, ("no", "failed")], (True, ["a", "b"], [])),
+        ([*WHOLE, ("no", "passed")], (False, ["a", "b"], [("(judge)", "error")])),
+        ([*WHOLE, ("no", "skipped")], (False, ["a", "b"], [("(judge)", "error")])),
+        ([*WHOLE, ("no", "error")], (False, ["a", "b"], [("(judge)", "error")])),
+        ([*WHOLE, ("no", "timed out")], (False, ["a", "b"], [("(judge)", "error")])),
+        ([*WHOLE, ("no", "failed"), ("no", "failed")], (False, ["a", "b"], [("(judge)", "error")])),
+        (WHOLE, (False, ["a", "b"], [("(judge)", "error")])),
+        ([("a", "passed"), ("no", "failed")], (False, ["a"], [("b", "missing")])),
+        ([("a", "failed"), ("no", "passed")], (False, [], [("(judge)", "error"), ("a", "failed"), ("b", "missing")])),
+        ([("a", "error")], (False, [], [("a", "error"), ("b", "missing")])),
+        ([("no", "failed")], (False, [], [("a", "missing"), ("b", "missing")])),
+    ],
+)
+def test_controls(results: list[tuple[str, str]], expected: tuple[bool, list[str], list[tuple[str, str]]]) -> None:
+    """A control must have failed; it counts among no cases, and says nothing where no case ran."""
+    assert judged(report(*results), CONTROLLED) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [("passed", "passed"), ("error", "ended in another way"), (None, "is not in the report")]
+)
+def test_tampered_judge_is_critical_and_does_not_name_the_control(status: str | None, reason: str) -> None:
+    """The case that stands for the judge goes into the next prompt: it must not say which case to make fail."""
+    results = WHOLE if status is None else [*WHOLE, ("no", status)]
+    assert judge(report(*results), CONTROLLED).failing == (
+        CaseResult("(judge)", CaseStatus.ERROR, TAMPERED + reason, "critical"),
+    )
+
+
+def test_pinned_cases_stand_for_those_of_the_spec() -> None:
+    """What a trusted run pinned is expected where the spec names nothing; where it does, the controls come to it."""
+    spec = MergedSpec(intent="x", evals=(EvalCase(name="a"),))
+    both = Expectation.of(spec, CasesPinned(cases=(), controls=("no",)))
+    wanted = [frozenset({"a", "b"}), frozenset({"a"}), frozenset({"no"})]
+    assert [CONTROLLED.expected, both.expected, both.controls] == wanted
 
 
 def test_verdict_from_a_mapping() -> None:
