@@ -23,6 +23,8 @@ def checked_answer(answer: object, limit: int) -> tuple[str, Blob]:
         raise GenerationError(f"the candidate's text is {type(candidate.text).__name__}, not str")
     if candidate.files and not all(type(part) is str for file in candidate.files.items() for part in file):
         raise GenerationError("the candidate's files are not texts by path")
+    if "" in candidate.files:
+        raise GenerationError("a file of the candidate has no name")
     if not candidate.text and not candidate.files:
         raise GenerationError("the generator returned nothing")
     blob = candidate.blob

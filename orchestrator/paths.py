@@ -1,4 +1,4 @@
-"""Which relative paths a candidate's files may have, so that writing them touches nothing else."""
+"""Which paths a candidate's files may have and which ids a run, so that writing them touches nothing else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Final
 
 from orchestrator.adapter_errors import CandidateRefusedError
 from orchestrator.excerpt import excerpt
+from orchestrator_events.errors import OrchestratorError
 
-__all__ = ["MOST_FILES", "path_key", "refuse_unsafe_paths"]
+__all__ = ["MOST_FILES", "UnsafeRunIdError", "path_key", "refuse_unsafe_paths", "refuse_unsafe_run_id"]
 
 MOST_FILES: Final = 1_000
 """How many files a candidate may have."""
@@ -21,7 +22,28 @@ LONGEST_PATH: Final = 1_000
 LONGEST_NAME: Final = 255
 """Longest name between two slashes, bytes of UTF-8: what common file systems take."""
 
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class UnsafeRunIdError(OrchestratorError, ValueError):
+    """A run id cannot be the name of a directory, or would not print as it is; `run_id` is what was given."""
+
+    def __init__(self, run_id: object) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"{run_id!a:.80} cannot be a run id: use at most 128 of the letters A-Z and a-z, digits, '.', '_' and "
+            "'-', beginning with a letter or digit, and no name that is reserved for devices"
+        )
+
+
+def refuse_unsafe_run_id(run_id: object) -> None:
+    """Raise UnsafeRunIdError for an id that may not become a file name or stand in a terminal."""
+    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id) or _DEVICES.fullmatch(run_id):
+        raise UnsafeRunIdError(run_id)
 
 
 def refuse_unsafe_paths(paths: Iterable[str], taken: Iterable[str] = ()) -> None:
@@ -75,16 +97,22 @@ def _fault(path: str) -> str:
         return f"has a path of more than {LONGEST_PATH} bytes"
     if path.startswith("/"):
         return "has an absolute path: make it relative"
-    if any(unicodedata.category(character) == "Cc" for character in path):
-        return "holds a control character"
+    return _character_fault(path) or next((fault for name in path.split("/") if (fault := _name_fault(name))), "")
+
+
+def _character_fault(path: str) -> str:
+    if any(unicodedata.category(character) in _UNSEEN for character in path):
+        return "holds a control character or one that nobody sees"
     if "\\" in path:
         return "holds a backslash: separate directories with '/'"
-    return next((fault for name in path.split("/") if (fault := _name_fault(name))), "")
+    return "holds a colon, which some systems read as a drive or a stream" if ":" in path else ""
 
 
 def _name_fault(name: str) -> str:
     if name in ("", ".", ".."):
         return f"has {name!a} as a part of its path"
+    if name[-1] in ". ":
+        return f"has the name {name!a}, whose last character some systems drop"
     if len(name.encode()) > LONGEST_NAME:
         return f"has a name of more than {LONGEST_NAME} bytes"
     if _DEVICES.fullmatch(name):

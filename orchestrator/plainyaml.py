@@ -18,11 +18,16 @@ import yaml
 
 from orchestrator.jsondata import UnreadableTextError
 
-__all__ = ["load_plain_yaml"]
+__all__ = ["LONGEST_YAML", "load_plain_yaml"]
+
+LONGEST_YAML: Final = 262_144
+"""Longest text that is parsed, characters: this parser takes seconds for more."""
 
 
 def load_plain_yaml(text: str, maximum_depth: int) -> Any:
     """The data of the one YAML document in `text`; raises UnreadableTextError at the first fault."""
+    if len(text) > LONGEST_YAML:
+        raise UnreadableTextError("", f"more than {LONGEST_YAML} characters of YAML: write it as JSON or TOML")
     try:
         loader = _PlainLoader(text, maximum_depth)
         return loader.get_single_data()

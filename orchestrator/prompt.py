@@ -1,23 +1,26 @@
 """The prompt: contract 1's sections whole, then what failed, bounded and fenced.
 
 Every section of the spec stands in every prompt byte for byte; bounds cut only details of failures and the
-closest candidate. Text from candidates, eval suites and generators is data: it stands between fences whose token
-is taken from the text's own digest, so it cannot contain its own closing fence.
+closest candidate. Text from candidates, eval suites and generators is data: it stands between fences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import attrs
 
 from orchestrator.attempt import Attempt
+from orchestrator.promptfences import Fenced, Part, size_of, written
 from orchestrator.spec import Example, MergedSpec
 from orchestrator_events.run import PromptRefined
 from orchestrator_events.verdict import CaseResult
 
-__all__ = ["Augmentations", "CodeSeed", "PromptTemplate", "Prompter", "fence", "shorten"]
+if TYPE_CHECKING:
+    from orchestrator.redaction import Secrets
+
+__all__ = ["Augmentations", "CodeSeed", "PromptTemplate", "Prompter", "shorten"]
 
 ANSWER = "Answer with the complete implementation and nothing else: no explanation, no Markdown fence."
 FENCED = (
@@ -82,7 +85,11 @@ class Prompter:
             parts.append("\n## Style\n\n" + "\n".join(f"- {line}" for line in extra.style) + "\n")
         return "".join(parts)
 
-    def seeds(self, label: str) -> str:
+    def first(self, opening: str, seed: str) -> str:
+        """The prompt of a run's first attempt: the opening, and the code to build around."""
+        return opening + written(self.seeds(seed))
+
+    def seeds(self, label: str) -> list[Part]:
         """The code to build around: the seed that the strategy chose, or all."""
         seeds = self.augmentations.seeds
         if label:
@@ -90,47 +97,54 @@ class Prompter:
             if not seeds:
                 known = ", ".join(seed.label for seed in self.augmentations.seeds) or "none"
                 raise ValueError(f"the strategy asks for the code seed {label!r}; configured: {known}")
-        if not seeds:
-            return ""
-        shown = "\n".join(f"### {seed.label}\n{fence('seed', seed.text)}" for seed in seeds)
-        return f"\n## Code to build around\n\n{shown}\n"
+        parts: list[Part] = ["\n## Code to build around\n\n"] if seeds else []
+        for seed in seeds:
+            parts += [f"### {seed.label}\n", Fenced("seed", seed.text), "\n"]
+        return parts
 
-    def retry(self, head: str, last: Attempt, closest: Attempt | None, refined: PromptRefined) -> str:
-        """What the next attempt must know: every failing id, then as many details as there is room for.
-
-        `head` is what stands before it in the prompt: the opening and the code seeds.
-        """
+    def retry(
+        self,
+        opening: str,
+        last: Attempt,
+        closest: Attempt | None,
+        refined: PromptRefined,
+        secrets: Secrets | None = None,
+    ) -> str:
+        """The prompt of another attempt: opening, seeds, every failing id, as many details as there is room for."""
+        parts = self.seeds(refined.seed) if self.augmentations.seeds or refined.seed else []
         failing = last.failing
         ids = "\n- ".join([case.id for case in failing])
         cases = f"\n## Failing cases\n\n- {ids}\n" if failing else ""
         notes = "\n## Notes\n\n- " + "\n- ".join(refined.notes) + "\n" if refined.notes else ""
         told = f"\n# Attempt {refined.attempt}\n\n{standing(last, failing, closest)}{cases}{notes}"
-        if refined.feedback != "details":
-            return told
-        if self.room is None:
-            return told + self.details(last, failing, closest, None)
-        left = max(0, self.room - len(head) - len(told))
-        details = self.details(last, failing, closest, left // 3)
-        return told + details if len(details) <= left else told
+        parts.append(told)
+        if refined.feedback == "details":
+            left = None if self.room is None else max(0, self.room - len(opening) - size_of(parts))
+            details = self.details(last, closest, None if left is None else left // 3, secrets)
+            if left is None or size_of(details) <= left:
+                parts += details
+        return opening + written(parts)
 
-    def details(self, last: Attempt, failing: Sequence[CaseResult], closest: Attempt | None, share: int | None) -> str:
+    def details(self, last: Attempt, closest: Attempt | None, share: int | None, secrets: Secrets | None) -> list[Part]:
         """Messages of the failing cases and the closest candidate, fenced, each of at most `share` characters."""
-        template = self.template
+        template, failing = self.template, last.failing
         details_limit, candidate_limit = template.details_limit, template.candidate_limit
         if share is not None:
             details_limit, candidate_limit = min(details_limit, share), min(candidate_limit, share)
-        told = f"\n{FENCED}\n"
+        parts: list[Part] = [f"\n{FENCED}\n"]
         if last.generated is None:
-            shown = fence("error", shorten(last.error, min(template.case_limit, details_limit)))
-            told += f"\n## Why no candidate came\n\n{shown}\n"
+            error = shorten(last.error, min(template.case_limit, details_limit))
+            parts += ["\n## Why no candidate came\n\n", Fenced("error", error), "\n"]
         if failing:
-            told += f"\n## Failure messages\n\n{fence('failures', self.messages(failing, details_limit))}\n"
+            messages = self.messages(failing, details_limit)
+            parts += ["\n## Failure messages\n\n", Fenced("failures", messages), "\n"]
         if closest is not None and closest.generated is not None:
             blob = closest.generated.candidate
             text = blob.text or ""
-            shown = fence("candidate", shorten(text, candidate_limit), blob.digest)
-            told += f"\n## Closest candidate (attempt {closest.ready.attempt})\n\n{shown}\n"
-        return told
+            text = shorten(text if secrets is None else secrets.redact(text), candidate_limit)
+            title = f"\n## Closest candidate (attempt {closest.ready.attempt})\n\n"
+            parts += [title, Fenced("candidate", text, blob.digest), "\n"]
+        return parts
 
     def messages(self, failing: Sequence[CaseResult], limit: int) -> str:
         """The messages, one paragraph a case; where they are long, bounded, and equal ones are said once."""
@@ -172,15 +186,6 @@ def standing(last: Attempt, failing: Sequence[CaseResult], closest: Attempt | No
         f"{told}The closest attempt so far is {closest.number}: {passed} of {passed + len(left)} cases.\n"
         f"Its failing cases: {names}.\n"
     )
-
-
-def fence(label: str, text: str, digest: str | None = None) -> str:
-    """The text between two lines with a token, the head of a digest, that the text does not contain."""
-    whole = digest or sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    token = whole[:16]
-    if token in text:
-        token = sha256(f"{whole}{text}".encode("utf-8", "surrogatepass")).hexdigest()
-    return f"<<< {label} {token}\n{text}\n{token} >>>"
 
 
 def shorten(text: str, limit: int) -> str:

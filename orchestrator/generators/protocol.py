@@ -27,7 +27,7 @@ _SOURCE: Final = "the generator's output"
 
 def write_request(request: Request) -> bytes:
     """The request as one JSON object: its fields, and `protocol`."""
-    fields = attrs.asdict(request, recurse=False) | {"parameters": dict(request.parameters)}
+    fields = attrs.asdict(request, recurse=False, filter=is_sent) | {"parameters": dict(request.parameters)}
     return json.dumps({"protocol": REQUEST_PROTOCOL, **fields}).encode()
 
 
@@ -47,6 +47,11 @@ def read_generation(text: str) -> Generation:
     candidate = Candidate(answer.candidate or "", answer.files or {})
     usage = None if answer.usage is None else Usage(**attrs.asdict(answer.usage))
     return Generation(candidate=candidate, usage=usage)
+
+
+def is_sent(field: attrs.Attribute[object], _: object) -> bool:
+    """Whether a field of a request goes to a generating program."""
+    return field.metadata.get("is_sent", True) is True
 
 
 def _from_zero(_: object, __: object, value: int | None) -> None:

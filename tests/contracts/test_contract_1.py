@@ -579,7 +579,7 @@ def test_isolation_in_force_is_recorded() -> None:
     verdict = Verdict(Verdict.of(PASSES).results, isolation="sandbox")
     result = Orchestrator(generator=generator, evaluator=ScriptedEvaluator([verdict])).run(SPEC)
     levels = [getattr(record.event, "isolation", None) for record in result.records]
-    assert [level for level in levels if level] == ["container 7", "sandbox"]
+    assert [level for level in levels if level] == ["none (container 7)", "sandbox"]
 
 
 def test_untrusted_text_cannot_pose_as_instructions() -> None:

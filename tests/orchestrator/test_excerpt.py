@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from orchestrator.excerpt import excerpt, tail
+from orchestrator.excerpt import excerpt, inert, tail
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,11 @@ def test_the_tail_is_whole_lines() -> None:
     assert tail(b"first line\nsecond\nthird\n", 14) == "second\nthird"
     assert tail(b"\xff\xfe broken", 100) == "\ufffd\ufffd broken"
     assert tail(b"x" * 50, 10) == "x" * 10
+
+
+def test_hidden_text_is_removed_and_joined_letters_stay() -> None:
+    """Invisible characters, tag letters among them, carry no message past a reader; joiners stay but on screens."""
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    text = f"a{hidden}\u200b\u2060\ufeff\u061cb\u2028c \U0001f468\u200d\U0001f469"
+    assert excerpt(text) == "ab\nc \U0001f468\u200d\U0001f469"
+    assert inert(text) == "ab\nc \U0001f468\U0001f469"
