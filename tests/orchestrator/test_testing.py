@@ -60,15 +60,19 @@ def test_examples_in_docstrings_run(module: ModuleType) -> None:
 
 
 def test_public_names() -> None:
-    """The kit's public names are these five."""
+    """The kit's public names are these nine."""
     import orchestrator.testing
 
     assert orchestrator.testing.__all__ == [
+        "ManualCancellation",
         "ManualClock",
         "RecordedGenerator",
         "RecordingSubscriber",
         "ScriptedEvaluator",
         "ScriptedGenerator",
+        "ScriptedProvider",
+        "ScriptedTool",
+        "ScriptedVerifier",
     ]
 
 

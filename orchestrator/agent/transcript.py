@@ -1,0 +1,130 @@
+"""The conversation: our own one is what the records say, and every message that joins any is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from orchestrator.agent.invocation import Invocation, StoppedError
+from orchestrator.agent.plainjson import plain, written
+from orchestrator.agent.ports import Message, Provider
+from orchestrator.agent.run import AgentRun
+from orchestrator.supervision import DeadlineError
+from orchestrator_events.agent import MessageAdded
+
+__all__ = [
+    "JournaledTranscript",
+    "MemoryTranscript",
+    "add",
+    "close_conversation",
+    "messages_for",
+    "tell_answer",
+    "tell_results",
+]
+
+
+@attrs.define(eq=False)
+class JournaledTranscript:
+    """The run's own conversation, of nothing but recorded messages, so that a resume finds it again."""
+
+    run: AgentRun
+
+    async def add(self, message: Message) -> None:
+        """Nothing to do: the record is the message."""
+
+    async def for_request(self, provider: Provider) -> Sequence[Message]:  # noqa: ARG002 -- the port's signature
+        """All of it."""
+        return tuple(self.run.messages)
+
+
+def own_list(messages: Iterable[Message]) -> list[Message]:
+    """A list that nobody else changes."""
+    return list(messages)
+
+
+@attrs.define(eq=False)
+class MemoryTranscript:
+    """A conversation in memory that may go on over several runs, from any messages there are."""
+
+    messages: list[Message] = attrs.field(factory=list, converter=own_list)
+
+    async def add(self, message: Message) -> None:
+        """One more message at the end."""
+        self.messages.append(message)
+
+    async def for_request(self, provider: Provider) -> Sequence[Message]:  # noqa: ARG002 -- the port's signature
+        """All of it."""
+        return tuple(self.messages)
+
+
+async def add(it: Invocation, message: Message, origin: str) -> None:
+    """Have a message join the transcript, and record that it did. Raises StoppedError where it would not."""
+    made = plain(message)
+    try:
+        await it.transcript.add(made)
+    except Exception as error:
+        raise StoppedError(error) from error
+    it.fire(MessageAdded(role=str(made.get("role", "")), message=it.blob(written(made)), origin=origin))
+
+
+async def messages_for(it: Invocation) -> list[Message]:
+    """The messages of one request, as the transcript gives them.
+
+    Raises DeadlineError when the run's time is up by then, StoppedError when the transcript fails.
+    """
+    try:
+        given = await it.supervisor.effect(it.transcript.for_request(it.provider), it.remaining_seconds())
+        return [plain(message) for message in given]
+    except DeadlineError:
+        raise
+    except Exception as error:
+        raise StoppedError(error) from error
+
+
+async def tell_answer(it: Invocation) -> None:
+    """Add the model's answer, unless it is there already or there is nothing in it.
+
+    What a gate injected beside a plain answer stands before it: nothing may follow the last word of a run.
+    """
+    answer = it.run.answer
+    if answer is None or it.run.is_answer_told or answer.is_empty:
+        return
+    if not answer.calls:
+        await tell_injections(it)
+    await add(it, answer.message(), "model")
+
+
+async def tell_results(it: Invocation) -> None:
+    """Add the result of every tool call of the turn, in the order of the calls, and then what waited for that."""
+    run = it.run
+    for call in () if run.answer is None else run.answer.calls:
+        result = run.results.get(call.id)
+        if result is None or call.id in run.told:
+            continue
+        warnings = run.warnings.get(call.id)
+        content = f"{result.output}\nWarning: {warnings}" if warnings else result.output
+        message = {"role": "tool", "tool_call_id": call.id, "name": call.tool, "content": content}
+        await add(it, message, "tool" if call.id in run.intents else "synthetic")
+    await tell_injections(it)
+
+
+async def tell_injections(it: Invocation) -> None:
+    """Add the injections that have to join the transcript; never called between a tool call and its result."""
+    for each in tuple(it.run.deferred):
+        message = {
+            "role": each.role,
+            "content": each.text.text or "",
+            "metadata": {"source": each.source, "event": each.gate},
+        }
+        await add(it, message, "injection")
+
+
+async def close_conversation(it: Invocation, text: str) -> None:
+    """Have the conversation end with an assistant's message, with this one where the model's own is missing."""
+    messages = it.run.messages
+    if not messages or not it.run.is_prompted:
+        return
+    last = next((each for each in reversed(messages) if each.get("role") not in {"system", "developer"}), {})
+    if last.get("role") != "assistant" or last.get("tool_calls"):
+        await add(it, {"role": "assistant", "content": [{"type": "text", "text": text}]}, "synthetic")
