@@ -2,59 +2,81 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
+from typing import TYPE_CHECKING
 
-from orchestrator.adapter_errors import CandidateRefusedError, EvaluationError, GeneratorUnavailableError
+from orchestrator.adapter_errors import CandidateRefusedError, EvaluationError
 from orchestrator.commandline import split_command
 from orchestrator.configuration import (
     PYTEST,
     Configuration,
+    ConfigurationError,
     EvaluatorSection,
     GeneratorSection,
+    SandboxSection,
     StrategySection,
 )
+from orchestrator.configuredgenerator import made_generator
 from orchestrator.engine import Orchestrator
 from orchestrator.evaluators.command import CommandEvaluator
 from orchestrator.faults import closest_name
-from orchestrator.generators.command import CommandGenerator
-from orchestrator.generators.entry_points import load_generator
 from orchestrator.paths import refuse_unsafe_paths
-from orchestrator.ports import Generator, Strategy
+from orchestrator.ports import Evaluator, Strategy
 from orchestrator.prompt import Augmentations
-from orchestrator.quantities import parse_duration
+from orchestrator.redaction import Secrets
+from orchestrator.sandbox.port import EVAL
 from orchestrator.strategies import Composition, FailureFeedback, NaiveRetry, ParameterVariation, SeedMixing
 from orchestrator_events.budget import Budget
 from orchestrator_events.bus import Bus
-from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.journal import Journal
 
+if TYPE_CHECKING:
+    from orchestrator.pins import Pins
+
 __all__ = ["ConfigurationError", "assemble"]
-
-
-class ConfigurationError(OrchestratorError):
-    """A run cannot be started as it is configured; nothing was spent."""
 
 
 def assemble(configuration: Configuration, *, journal: Journal | None = None, bus: Bus | None = None) -> Orchestrator:
     """The orchestrator that a configuration describes.
 
-    Raises ConfigurationError when something is missing or does not fit together, DocumentError for an
-    augmentation that cannot be read, GeneratorUnavailableError or EvaluationError when a program is missing.
+    Raises ConfigurationError when something is missing or does not fit together, DocumentError for a file that
+    cannot be read, GeneratorUnavailableError or EvaluationError when a program is missing.
     """
     augmentations = configuration.augmentations.augmentations()
     return Orchestrator(
-        generator=made_generator(configuration.generator),
-        evaluator=made_evaluator(configuration.evaluator, may_lack_file=may_answer_with_files(configuration.generator)),
+        generator=made_generator(configuration.generator, configuration.sandbox),
+        evaluator=made_evaluator(
+            configuration.evaluator,
+            configuration.sandbox,
+            may_lack_file=may_answer_with_files(configuration.generator),
+        ),
         budget=made_budget(configuration),
         strategy=made_strategy(configuration.strategies, augmentations),
         language=configuration.language,
         parameters=configuration.generator.parameters,
         augmentations=augmentations,
+        require_isolation=configuration.require_isolation,
+        retries=configuration.retries.policy(),
+        pins=made_pins(configuration.evaluator),
+        controls=configuration.evaluator.controls,
+        secrets=made_secrets(configuration.secrets),
+        refuse_secrets=configuration.refuse_secrets,
         journal=journal,
         bus=Bus() if bus is None else bus,
     )
+
+
+def made_secrets(variables: tuple[str, ...]) -> Secrets | None:
+    """The values of the named variables; ConfigurationError for one that is not set, for nothing would be redacted."""
+    if not variables:
+        return None
+    missing = [name for name in variables if name not in os.environ]
+    if missing:
+        raise ConfigurationError(f"secrets name {', '.join(missing)}, which is not set here: set it, or leave it out")
+    return Secrets({name: os.environ[name] for name in variables})
 
 
 def made_budget(configuration: Configuration) -> Budget:
@@ -65,40 +87,84 @@ def made_budget(configuration: Configuration) -> Budget:
         raise ConfigurationError(str(error)) from None
 
 
-def made_generator(section: GeneratorSection) -> Generator:
-    """The entry point, or the program."""
-    if section.entry_point:
-        return load_generator(section.entry_point)
-    if not section.command:
-        raise ConfigurationError(
-            "no generator: name a program with --generator 'PROGRAM ARGUMENTS', or in [generator] of a configuration"
-        )
-    words = split_command(section.command)
-    if "/" not in words[0] and which(words[0]) is None:
-        raise GeneratorUnavailableError(f"no program {words[0]!r} on PATH: install it, or name it with its path")
-    try:
-        return CommandGenerator(
-            words,
-            name=section.name,
-            input=section.input,
-            output=section.output,
-            environment=section.environment,
-            cwd=section.directory,
-            output_limit=section.output_limit,
-            max_prompt_characters=section.max_prompt_characters,
-            seconds=None if section.time is None else parse_duration(section.time),
-        )
-    except ValueError as error:
-        raise ConfigurationError(f"[generator] {error}") from None
-
-
 def may_answer_with_files(section: GeneratorSection) -> bool:
     """Whether candidates may bring file names of their own."""
-    return bool(section.entry_point) or section.output != "text"
+    if section.kind == "model":
+        return section.extraction == "files"
+    return section.kind in ("entry_point", "function") or section.output != "text"
 
 
-def made_evaluator(section: EvaluatorSection, *, may_lack_file: bool = False) -> CommandEvaluator:
-    """The program that runs the suite; what it needs is looked for first, before anything is bought."""
+def made_evaluator(section: EvaluatorSection, sandbox: SandboxSection, *, may_lack_file: bool = False) -> Evaluator:
+    """Who runs the suite; what it needs is looked for first, before anything is bought."""
+    suite = checked_suite(section, may_lack_file=may_lack_file)
+    try:
+        return made_runner(section, sandbox, suite)
+    except ValueError as error:
+        raise ConfigurationError(f"[evaluator] {error}") from None
+
+
+def made_runner(section: EvaluatorSection, sandbox: SandboxSection, suite: Path) -> Evaluator:
+    """The program that runs the suite, or the judge that keeps it apart from the candidate."""
+    if section.runner == "separate":
+        return made_judge(section, sandbox, suite)
+    words = split_command(section.command)
+    if "/" not in words[0] and "{" not in words[0] and which(words[0]) is None:
+        raise EvaluationError(f"no program {words[0]!r} on PATH to run the eval suite with")
+    if words[:3] == PYTEST[:3]:
+        require("pytest", "the eval suite is run with pytest")
+    if section.report == "junit":
+        require("junitparser", "a JUnit report is read with junitparser")
+    return CommandEvaluator(
+        words,
+        suite=suite,
+        candidate_file=section.candidate_file,
+        report=section.report,
+        report_file=section.report_file,
+        name=section.name,
+        environment=section.environment,
+        seconds=section.seconds,
+        work=section.work or "",
+        readable=section.readable,
+        limits=sandbox.limits(EVAL.limits),
+        sandbox=sandbox.choice(),
+    )
+
+
+def made_judge(section: EvaluatorSection, sandbox: SandboxSection, suite: Path) -> Evaluator:
+    """The judge in a process that the candidate is not in."""
+    from orchestrator.evaluators.separate import SeparateEvaluator
+
+    if section.framework == "pytest":
+        require("pytest", "the eval suite is run with pytest")
+    return SeparateEvaluator(
+        suite=suite,
+        candidate_file=section.candidate_file,
+        modules=section.modules,
+        shared=section.shared,
+        framework=section.framework,
+        arguments=section.arguments,
+        name=section.name,
+        seconds=section.seconds,
+        call_seconds=section.call_seconds,
+        environment=section.environment,
+        work=section.work or "read-only",
+        readable=section.readable,
+        limits=sandbox.limits(EVAL.limits),
+        sandbox=sandbox.choice(),
+    )
+
+
+def made_pins(section: EvaluatorSection) -> Pins | None:
+    """What a trusted run pinned."""
+    if section.pins is None:
+        return None
+    from orchestrator.pins import load_pins
+
+    return load_pins(section.pins)
+
+
+def checked_suite(section: EvaluatorSection, *, may_lack_file: bool) -> Path:
+    """The suite's directory; ConfigurationError when it, or the name of a candidate in it, will not do."""
     if section.suite is None:
         raise ConfigurationError("no eval suite: name its directory with --suite, or in [evaluator] of a configuration")
     if not section.suite.is_dir():
@@ -111,26 +177,7 @@ def made_evaluator(section: EvaluatorSection, *, may_lack_file: bool = False) ->
             "or as candidate-file in [evaluator] of a configuration"
         )
     check_candidate_file(section.suite, section.candidate_file)
-    words = split_command(section.command)
-    if "/" not in words[0] and "{" not in words[0] and which(words[0]) is None:
-        raise EvaluationError(f"no program {words[0]!r} on PATH to run the eval suite with")
-    if words[:3] == PYTEST[:3]:
-        require("pytest", "the eval suite is run with pytest")
-    if section.report == "junit":
-        require("junitparser", "a JUnit report is read with junitparser")
-    try:
-        return CommandEvaluator(
-            words,
-            suite=section.suite,
-            candidate_file=section.candidate_file,
-            report=section.report,
-            report_file=section.report_file,
-            name=section.name,
-            environment=section.environment,
-            seconds=None if section.time is None else parse_duration(section.time),
-        )
-    except ValueError as error:
-        raise ConfigurationError(f"[evaluator] {error}") from None
+    return section.suite
 
 
 def check_candidate_file(suite: Path, name: str) -> None:

@@ -10,6 +10,7 @@ import attrs
 from orchestrator.candidate import Candidate
 from orchestrator_events.budget import Charge
 from orchestrator_events.run import (
+    AnswerReceived,
     AttemptFailed,
     AttemptPassed,
     CandidateGenerated,
@@ -30,6 +31,8 @@ class Attempt:
     generated: CandidateGenerated | None = None
     outcome: AttemptFailed | AttemptPassed | None = None
     """None for an attempt that was cut off before it was judged."""
+    answer: AnswerReceived | None = None
+    """The raw answer, where the generator's adapter extracted the candidate from it, or could not."""
 
     @property
     def number(self) -> int:
@@ -78,6 +81,30 @@ class Attempt:
     def repeats(self) -> int:
         """How many times in a row this same candidate came, after the first."""
         return self.outcome.repeats if isinstance(self.outcome, AttemptFailed) else 0
+
+    @property
+    def generator_isolation(self) -> str:
+        """What held the generator, in words; empty when it was not called."""
+        if self.generated is not None:
+            return self.generated.isolation
+        return self.outcome.isolation if isinstance(self.outcome, AttemptFailed) and self.error else ""
+
+    @property
+    def evaluator_isolation(self) -> str:
+        """What held the evaluation, in words; empty when there was none."""
+        return self.outcome.isolation if self.was_evaluated and self.outcome is not None else ""
+
+    @property
+    def integrity(self) -> str:
+        """separate, cooperative or host: who held the judge; empty when nothing was judged."""
+        return self.outcome.integrity if self.was_evaluated and self.outcome is not None else ""
+
+    @property
+    def was_evaluated(self) -> bool:
+        """Whether the suite was run in this attempt, rather than a verdict reused or no candidate given."""
+        if isinstance(self.outcome, AttemptFailed):
+            return self.outcome.stage == "evaluation" and not self.outcome.reused_from
+        return self.outcome is not None
 
     @property
     def is_conforming(self) -> bool:

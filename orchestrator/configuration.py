@@ -2,7 +2,9 @@
 
     language = "python"
 
-    [generator]                       # or: entry-point = "name"
+    require-isolation = "strong"
+
+    [generator]                       # or one of: function, entry-point, model
     command = "llm -m qwen3"
     parameters = { temperature = 0.2 }
 
@@ -21,166 +23,43 @@ Paths are relative to the file. A list of `[[strategy]]` tables is a composition
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import attrs
 
 from orchestrator.commandline import split_command
-from orchestrator.documents import read_document, read_text
-from orchestrator.errors import DocumentError
+from orchestrator.documents import read_document
+from orchestrator.errors import DocumentError, OrchestratorError
 from orchestrator.faults import Fault
-from orchestrator.prompt import Augmentations, CodeSeed
-from orchestrator.quantities import parse_count, parse_duration, parse_money
-from orchestrator.spec import Example
+from orchestrator.sections.checking import default_of, names_variables
+from orchestrator.sections.evaluator import PYTEST, EvaluatorSection
+from orchestrator.sections.generator import GeneratorSection
+from orchestrator.sections.limits import BudgetSection, RetriesSection
+from orchestrator.sections.sandbox import SandboxSection
+from orchestrator.sections.strategy import AugmentationsSection, StrategySection
 from orchestrator.structuring import structure
-from orchestrator_events.budget import Budget
 
 __all__ = [
     "PYTEST",
     "AugmentationsSection",
     "BudgetSection",
     "Configuration",
+    "ConfigurationError",
     "EvaluatorSection",
     "GeneratorSection",
+    "RetriesSection",
+    "SandboxSection",
     "StrategySection",
     "configuration_json",
     "load_configuration",
     "settled",
 ]
 
-PYTEST: Final = ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml={report}")
-"""The eval runner unless another one is named."""
 
-
-def _read_by(parse: Callable[[Any], object]) -> Callable[[object, object, Any], None]:
-    def check(_instance: object, _attribute: object, value: Any) -> None:
-        if value is not None:
-            parse(value)
-
-    return check
-
-
-def _names_a_program(_instance: object, _attribute: object, command: str | tuple[str, ...]) -> None:
-    if command != ():
-        split_command(command)
-
-
-@attrs.frozen(kw_only=True)
-class GeneratorSection:
-    """`[generator]`: a program, or the entry point of an installed distribution."""
-
-    command: str | tuple[str, ...] = attrs.field(default=(), validator=_names_a_program)
-    """Program and arguments, as one text or a list; no shell ever runs."""
-    entry_point: str = attrs.field(default="")
-    name: str = ""
-    input: Literal["text", "json"] = "text"
-    output: Literal["text", "json", "files"] = "text"
-    environment: tuple[str, ...] = ()
-    """Names of variables to pass on beside the harmless ones."""
-    parameters: dict[str, Any] = attrs.Factory(dict[str, Any])
-    time: str | float | None = attrs.field(default=None, validator=_read_by(parse_duration))
-    """Longest time of one call."""
-    max_prompt_characters: int | None = None
-    output_limit: int = 1_000_000
-    """Largest answer, bytes."""
-    directory: Path | None = None
-    """Where the program runs; by default the directory of the file."""
-
-    @entry_point.validator
-    def _is_one_of_two(self, _attribute: object, entry_point: str) -> None:
-        if entry_point and self.command:
-            raise ValueError("a generator is either a command or an entry-point: remove one of them")
-
-
-@attrs.frozen(kw_only=True)
-class EvaluatorSection:
-    """`[evaluator]`: the program that runs the eval suite, and the suite."""
-
-    command: str | tuple[str, ...] = attrs.field(default=PYTEST, validator=_names_a_program)
-    """Program and arguments; `{python}`, `{report}` and `{candidate}` are filled in."""
-    suite: Path | None = None
-    """Directory of the suite; it is copied for each evaluation."""
-    candidate_file: str = ""
-    """Name under which a candidate that is one text stands beside the suite."""
-    report: Literal["junit", "ctrf", "json"] = "junit"
-    report_file: str = "report.xml"
-    name: str = ""
-    environment: tuple[str, ...] = ()
-    time: str | float | None = attrs.field(default=60, validator=_read_by(parse_duration))
-    """Longest time of one evaluation."""
-
-
-@attrs.frozen(kw_only=True)
-class BudgetSection:
-    """`[budget]`: limits in any mix; "unlimited" lifts one, and what is left out has its default."""
-
-    attempts: str | int | None = attrs.field(default=None, validator=_read_by(parse_count))
-    time: str | float | None = attrs.field(default=None, validator=_read_by(parse_duration))
-    """Active time: a number of seconds, or a text such as `10m`."""
-    tokens: str | int | None = attrs.field(default=None, validator=_read_by(parse_count))
-    input_tokens: str | int | None = attrs.field(default=None, validator=_read_by(parse_count))
-    output_tokens: str | int | None = attrs.field(default=None, validator=_read_by(parse_count))
-    money: str | float | None = attrs.field(default=None, validator=_read_by(parse_money))
-    """In units of the currency that the generator reports."""
-    repeats: str | int | None = attrs.field(default=None, validator=_read_by(parse_count))
-
-    def budget(self) -> Budget:
-        """The limits as the engine takes them; ValueError when none is left that could stop a run."""
-        limits: dict[str, Any] = {
-            name: parse_count(value)
-            for name, value in attrs.asdict(self).items()
-            if value is not None and name not in ("time", "money")
-        }
-        if self.time is not None:
-            limits["seconds"] = parse_duration(self.time)
-        if self.money is not None:
-            limits["money_micro"] = parse_money(self.money)
-        return Budget(**limits)
-
-
-@attrs.frozen(kw_only=True)
-class StrategySection:
-    """`[strategy]`, or one of several `[[strategy]]` that are combined."""
-
-    kind: Literal["failure-feedback", "naive-retry", "parameter-variation", "seed-mixing"] = "failure-feedback"
-    values: dict[str, tuple[Any, ...]] = attrs.field(factory=dict[str, tuple[Any, ...]])
-    """Of parameter-variation: each parameter with the values it takes in turn."""
-    labels: tuple[str, ...] = attrs.field(default=())
-    """Of seed-mixing: the code seeds to take in turn; by default all."""
-
-    @values.validator
-    def _belongs_to_variation(self, _attribute: object, values: Mapping[str, Any]) -> None:
-        if self.kind == "parameter-variation" and not (values and all(values.values())):
-            raise ValueError("parameter-variation needs parameters, each with at least one value")
-        if self.kind != "parameter-variation" and values:
-            raise ValueError(f"{self.kind} takes no values: they belong to parameter-variation")
-
-    @labels.validator
-    def _belongs_to_mixing(self, _attribute: object, labels: tuple[str, ...]) -> None:
-        if self.kind != "seed-mixing" and labels:
-            raise ValueError(f"{self.kind} takes no labels: they belong to seed-mixing")
-
-
-@attrs.frozen(kw_only=True)
-class AugmentationsSection:
-    """`[augmentations]`: context beside the spec, as files."""
-
-    examples: tuple[Path, ...] = ()
-    """One example a file, called by the file's name without its suffix."""
-    style: tuple[Path, ...] = ()
-    """Style preferences, one a line; a leading `- ` is left out."""
-    seeds: tuple[Path, ...] = ()
-    """One code seed a file, labelled by the file's name without its suffix."""
-
-    def augmentations(self) -> Augmentations:
-        """The files' texts; raises DocumentError for one that cannot be read."""
-        lines = [line.strip() for path in self.style for line in read_text(path).splitlines()]
-        examples = [Example(path.stem, read_text(path)) for path in self.examples]
-        seeds = [CodeSeed(path.stem, read_text(path)) for path in self.seeds]
-        style = [line.removeprefix("- ") for line in lines if line]
-        return Augmentations(examples=tuple(examples), style=tuple(style), seeds=tuple(seeds))
+class ConfigurationError(OrchestratorError):
+    """A run cannot be started as it is configured; nothing was spent."""
 
 
 @attrs.frozen(kw_only=True)
@@ -190,11 +69,19 @@ class Configuration:
     language: str = "python"
     journal: Path | None = None
     """SQLite file that runs are recorded in; by default `journal.sqlite` beside the runs."""
-    generator: GeneratorSection = GeneratorSection()
-    evaluator: EvaluatorSection = EvaluatorSection()
-    budget: BudgetSection = BudgetSection()
-    strategy: StrategySection | tuple[StrategySection, ...] = StrategySection()
-    augmentations: AugmentationsSection = AugmentationsSection()
+    require_isolation: Literal["none", "basic", "strong"] = "none"
+    """Least isolation that generator and evaluator must have; with less, nothing is run."""
+    secrets: tuple[str, ...] = attrs.field(default=(), validator=names_variables)
+    """Names of variables whose values are redacted wherever they would be stored or shown."""
+    refuse_secrets: bool = False
+    """Whether a candidate that holds one of them fails its attempt."""
+    generator: GeneratorSection = attrs.field(factory=GeneratorSection)
+    evaluator: EvaluatorSection = attrs.field(factory=EvaluatorSection)
+    sandbox: SandboxSection = attrs.field(factory=SandboxSection)
+    budget: BudgetSection = attrs.field(factory=BudgetSection)
+    retries: RetriesSection = attrs.field(factory=RetriesSection)
+    strategy: StrategySection | tuple[StrategySection, ...] = attrs.field(factory=StrategySection)
+    augmentations: AugmentationsSection = attrs.field(factory=AugmentationsSection)
 
     @property
     def strategies(self) -> tuple[StrategySection, ...]:
@@ -240,8 +127,7 @@ def json_of(section: attrs.AttrsInstance) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for field in attrs.fields(type(section)):
         value = getattr(section, field.name)
-        default = field.default.factory() if hasattr(field.default, "factory") else field.default
-        if value != default:
+        if value != default_of(field):
             told[field.name] = plain(value)
     return told
 
@@ -267,17 +153,25 @@ def located(configuration: Configuration, directory: Path) -> Configuration:
     return attrs.evolve(
         configuration,
         journal=below(directory, configuration.journal),
-        generator=attrs.evolve(generator, directory=below(directory, generator.directory) or directory),
+        generator=attrs.evolve(
+            generator,
+            directory=below(directory, generator.directory) or directory,
+            readable=all_below(directory, generator.readable),
+            path=all_below(directory, generator.path),
+            prices=below(directory, generator.prices),
+        ),
         evaluator=attrs.evolve(
             evaluator,
             suite=below(directory, evaluator.suite),
+            pins=below(directory, evaluator.pins),
+            readable=all_below(directory, evaluator.readable),
             command=program_below(directory, evaluator.command),
         ),
         augmentations=attrs.evolve(
             extra,
-            examples=tuple(directory / path for path in extra.examples),
-            style=tuple(directory / path for path in extra.style),
-            seeds=tuple(directory / path for path in extra.seeds),
+            examples=all_below(directory, extra.examples),
+            style=all_below(directory, extra.style),
+            seeds=all_below(directory, extra.seeds),
         ),
     )
 
@@ -285,6 +179,11 @@ def located(configuration: Configuration, directory: Path) -> Configuration:
 def below(directory: Path, path: Path | None) -> Path | None:
     """The path, a relative one below the directory."""
     return None if path is None else directory / path
+
+
+def all_below(directory: Path, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The paths, relative ones below the directory; `~` is the user's home."""
+    return tuple(directory / path.expanduser() for path in paths)
 
 
 def program_below(directory: Path, command: str | tuple[str, ...]) -> tuple[str, ...]:

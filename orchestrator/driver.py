@@ -7,24 +7,35 @@ gate is asked, the budget reserves, and intent and decisions are committed: two 
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 import attrs
 
-from orchestrator.adapter_errors import CandidateRefusedError, GeneratorUnavailableError
+from orchestrator.adapter_errors import (
+    CandidateRefusedError,
+    GeneratorUnavailableError,
+    TransientGenerationError,
+)
 from orchestrator.asking import ask, denied
 from orchestrator.closing import close, commit
 from orchestrator.evaluating import judged, refused, reused, submission_of
 from orchestrator.generating import (
     InterruptionError,
     abandoned,
+    exposing,
     failed_generation,
+    in_flight,
     intend,
+    raised,
     request_for,
     taken,
 )
+from orchestrator.nesting import lost_charge, nest_for
 from orchestrator.parameters import read_parameters, write_parameters
-from orchestrator.ports import Approver, Evaluator, Generator, Strategy
+from orchestrator.ports import Approver, Evaluator, Generation, Generator, Request, Strategy
+from orchestrator.progress import Progress
 from orchestrator.prompt import Prompter
+from orchestrator.retries import RetryPolicy
 from orchestrator.run import Run
 from orchestrator.supervision import DeadlineError, Supervisor
 from orchestrator.wording import describe
@@ -39,7 +50,9 @@ from orchestrator_events.run import (
     EvaluationRequested,
     EvaluationStarted,
     GenerationAbandoned,
+    GenerationProgressed,
     GenerationRequested,
+    GenerationRetried,
     PromptReady,
     PromptRefined,
     RefinementRequested,
@@ -69,17 +82,22 @@ class ConformanceDriver:
     candidate_limit: int
     bus: Bus
     approver: Approver | None
+    retries: RetryPolicy = attrs.field(factory=RetryPolicy)
+    """When a call that failed in passing is made again."""
+    refuses_secrets: bool = False
+    """Whether a candidate that holds a secret fails without being judged."""
 
     async def drive(self, run: Run, supervisor: Supervisor, is_overdue: bool) -> None:  # noqa: FBT001 -- the supervisor's callback
         """Go on from the run's state until it rests; close the invocation exactly once, on every way out."""
         resting = run.machine.table.resting
         try:
             if is_overdue:
-                self.give_up_effect(run, supervisor)
+                await self.give_up_effect(run, supervisor)
             while run.state not in resting:
                 await self.advance(run, supervisor)
         except asyncio.CancelledError:
-            abandoned(run, "the run was interrupted while the call was in flight")
+            charge = await lost_charge(run) if in_flight(run) else None
+            abandoned(run, "the run was interrupted while the call was in flight", charge)
             await close(self.bus, run, "cancelled", "the task that awaited the run was cancelled")
         except (InterruptionError, JournalError) as error:
             await close(self.bus, run, "error", str(error))
@@ -111,11 +129,10 @@ class ConformanceDriver:
         if last is None or refined is None:
             change = self.strategy.refine(run, None)
             attempt, seed, changed = 1, change.seed, write_parameters(change.parameters)
-            text = run.opening + self.prompter.seeds(seed)
+            text = self.prompter.first(run.opening, seed)
         else:
             attempt, seed, changed = refined.attempt, refined.seed, refined.parameters
-            head = run.opening + self.prompter.seeds(seed)
-            text = head + self.prompter.retry(head, last, run.closest, refined)
+            text = self.prompter.retry(run.opening, last, run.closest, refined, run.secrets)
         parameters = self.parameters
         if changed != "{}":
             parameters = write_parameters({**read_parameters(parameters), **read_parameters(changed)})
@@ -148,19 +165,68 @@ class ConformanceDriver:
         await commit(self.bus, run)
         begun = run.clock.monotonic()
         request = request_for(run, ready, call, self.language, begun)
+        if self.bus.has_receivers(GenerationProgressed):
+            request.progress = Progress(self.bus, run, call.attempt)
+        if getattr(self.generator, "nests", False):
+            request.nest = nest_for(run, bus=self.bus, approver=self.approver, evaluator=self.evaluator)
         try:
-            answer = await supervisor.effect(self.generator.generate(request), request.seconds)
-            taken(run, key, answer, self.candidate_limit, begun, self.generator.isolation)
+            try:
+                answer = await supervisor.effect(self.generator.generate(request), request.seconds)
+            except TransientGenerationError as error:
+                answer = await self.tried_again(run, supervisor, request, error)
+            taken(run, key, answer, self.candidate_limit, begun, refuses_secrets=self.refuses_secrets)
         except GeneratorUnavailableError as error:
-            run.fire(GenerationAbandoned(attempt=ready.attempt, key=key, charge=Charge(), reason=describe(error)))
+            charge = Charge() if request.nest is None else await lost_charge(run)
+            run.fire(GenerationAbandoned(attempt=ready.attempt, key=key, charge=charge, reason=describe(error)))
             raise InterruptionError(f"the generator is unavailable: {error}") from error
         except DeadlineError:
-            reason, charge = f"no answer within {request.seconds:.1f} s", run.ledger.worst_case(key)
-            failed_generation(run, key, reason, begun, charge, self.generator.isolation)
+            reason, charge = f"no answer within {request.seconds:.1f} s", await lost_charge(run)
+            failed_generation(run, key, reason, begun, charge)
+        except JournalError:
+            raise  # of a child's: what cannot be recorded is not gone on with
         except Exception as error:  # noqa: BLE001 -- a generator is untrusted: whatever it raises costs the attempt
-            charge = run.ledger.charge(key, None, "")
-            failed_generation(run, key, describe(error), begun, charge, self.generator.isolation)
+            raised(run, key, error, begun)
+        finally:
+            if request.nest is not None:
+                request.nest.is_closed = True
         return None
+
+    async def tried_again(
+        self, run: Run, supervisor: Supervisor, request: Request, error: TransientGenerationError
+    ) -> Generation:
+        """The answer to the same call, made again as often as the retry policy and the budget allow.
+
+        Raises the last try's error when they allow no more, GeneratorUnavailableError when the server asks for a
+        longer wait than there is time for; each retry is committed before it is waited for.
+        """
+        key = request.idempotency_key
+        for retry in count(1):
+            left = run.remaining_seconds(run.clock.monotonic())
+            wait = self.retries.wait(retry - 1, error.retry_after, left)
+            charge = Charge() if error.usage is None else run.ledger.charge(key, error.usage, "")
+            if self.retries.puts_off(error.retry_after, left):
+                refusal = self.retries.refusal(retry - 1, error.retry_after, left)
+                raise GeneratorUnavailableError(f"{error.reason}: {refusal}") from error
+            if wait is None or run.ledger.overrun(key, charge):
+                raise error
+            run.fire(
+                GenerationRetried(
+                    attempt=request.attempt,
+                    key=key,
+                    retry=retry,
+                    reason=describe(error),
+                    wait_us=round(wait * 1_000_000),
+                    charge=charge,
+                )
+            )
+            await commit(self.bus, run)
+            await supervisor.effect(asyncio.sleep(wait), left)
+            request = attrs.evolve(request, seconds=run.remaining_seconds(run.clock.monotonic()))
+            try:
+                return await supervisor.effect(self.generator.generate(request), request.seconds)
+            except TransientGenerationError as again:
+                error = again
+        raise AssertionError("unreachable")
 
     async def evaluate(self, run: Run, supervisor: Supervisor) -> None:
         """Run the eval suite on the candidate, unless the same candidate has a verdict already."""
@@ -169,6 +235,8 @@ class ConformanceDriver:
         known = run.verdicts.get((generated.form, generated.candidate.data))
         if known is not None:
             return reused(run, generated, known)
+        if self.refuses_secrets and (reason := exposing(run, generated)):
+            return refused(run, generated, reason)
         if self.bus.has_responders(EvaluationRequested):  # the budget has nothing to say to an evaluation
             gate = EvaluationRequested(attempt=generated.attempt, candidate=generated.candidate)
             ruling = await ask(self.bus, self.approver, run, supervisor, gate)
@@ -214,14 +282,13 @@ class ConformanceDriver:
             )
         )
 
-    def give_up_effect(self, run: Run, supervisor: Supervisor) -> None:
+    async def give_up_effect(self, run: Run, supervisor: Supervisor) -> None:
         """The effect under way did not give way when it was cancelled: go on as if it had."""
         if supervisor.is_cancelled:
             raise asyncio.CancelledError
         if run.state == RunState.GENERATING and run.started is not None:
             key, reason = run.started.reservation.key, "no answer in time, and the call could not be stopped"
-            charge = run.ledger.worst_case(key)
-            failed_generation(run, key, reason, run.clock.monotonic(), charge, self.generator.isolation)
+            failed_generation(run, key, reason, run.clock.monotonic(), await lost_charge(run))
         else:
             detail = f"the time was up in state {run.state}, and what ran there could not be stopped"
             run.fire(BudgetExhausted(limit="seconds", detail=detail))

@@ -15,19 +15,24 @@ from orchestrator.driver import ConformanceDriver
 from orchestrator.evaluators.callable import EvaluatorLike, as_evaluator
 from orchestrator.generating import InterruptionError
 from orchestrator.generators.callable import GeneratorLike, as_generator
+from orchestrator.isolating import established
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.outcome import (
     Exhausted,
     Passed,
     RunCancelledError,
+    RunEndedError,
     RunFailedError,
     RunInterruptedError,
     RunReport,
 )
 from orchestrator.parameters import write_parameters
+from orchestrator.paths import refuse_unsafe_run_id
 from orchestrator.ports import Approver, Strategy
 from orchestrator.prompt import Augmentations, Prompter, PromptTemplate
+from orchestrator.promptfences import size_of
 from orchestrator.reporting import report_on
+from orchestrator.retries import RetryPolicy
 from orchestrator.run import Run
 from orchestrator.strategies import FailureFeedback
 from orchestrator.supervision import Supervisor
@@ -35,15 +40,18 @@ from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Budget
 from orchestrator_events.bus import Bus
 from orchestrator_events.clock import Clock, SystemClock
-from orchestrator_events.execution import ExecutionStart
+from orchestrator_events.execution import ExecutionStart, IsolationEstablished
 from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
+from orchestrator_events.question import Guard
 from orchestrator_events.subscribers.guard import guard_budget
 from orchestrator_events.subscribers.history import record_history
 from orchestrator_states.machine import machine_of
 from orchestrator_states.run import RUN, RunState
 
 if TYPE_CHECKING:
+    from orchestrator.pins import Pins
+    from orchestrator.redaction import Secrets
     from orchestrator.spec import MergedSpec
 
 __all__ = ["Orchestrator", "SpecTooLargeError"]
@@ -86,14 +94,29 @@ class Orchestrator:
     """Where runs are recorded; None keeps each in memory, for as long as its result lives."""
     bus: Bus = attrs.field(factory=Bus)
     approver: Approver | None = None
+    pins: Pins | None = None
+    """Case ids that a trusted run pinned: exactly these must pass, by the suite they were pinned with."""
+    controls: tuple[str, ...] = ()
+    """Ids of cases that must be reported failed, or the judge was tampered with; no candidate is judged by them."""
+    require_isolation: str = "none"
+    """Least isolation that generator and evaluation must have: none, basic or strong; less refuses to run."""
+    retries: RetryPolicy = attrs.field(factory=RetryPolicy)
+    """When a call that failed in passing (a busy server, a cut connection) is made again, within the budget."""
+    secrets: Secrets | None = None
+    """Values that no record, prompt, message or error may show; None where there are none."""
+    refuse_secrets: bool = False
+    """Whether a candidate that holds one of them fails; otherwise that is only recorded."""
     clock: Clock = attrs.field(factory=SystemClock)
     new_id: Callable[[], str] = new_run_id
     driver: ConformanceDriver = attrs.field(init=False)
     known_identity: str = attrs.field(init=False, default="")
+    known_isolation: IsolationEstablished | None = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         self.bus.recorder = self.bus.recorder or record_history
-        self.bus.guard = self.bus.guard or guard_budget
+        self.bus.guard = self.discreet_guard(self.bus.guard or guard_budget)
+        if self.secrets is not None:
+            self.bus.redact = self.secrets.redact_pieces
         generator = as_generator(self.generator)
         self.driver = ConformanceDriver(
             generator=generator,
@@ -109,7 +132,9 @@ class Orchestrator:
             language=self.language,
             candidate_limit=self.candidate_limit,
             bus=self.bus,
-            approver=self.approver,
+            approver=self.discreet_approver(),
+            retries=self.retries,
+            refuses_secrets=self.refuse_secrets,
         )
 
     def run(self, spec: MergedSpec, *, run_id: str | None = None) -> Passed | Exhausted:
@@ -123,13 +148,20 @@ class Orchestrator:
     async def arun(self, spec: MergedSpec, *, run_id: str | None = None) -> Passed | Exhausted:
         """Run until every expected case passes or a limit of the budget is reached.
 
-        Raises SpecTooLargeError before anything is spent, RunInterruptedError when the run cannot go on now
-        (no verdict, generator unavailable, storage failed), RunCancelledError when a gate denied it, and
-        RunFailedError for an error in the configuration's own code; the last three carry the report so far.
+        Raises SpecTooLargeError, PinsError, IsolationRefusedError, SecretExposedError (in spec or configuration) and
+        UnsafeRunIdError before anything is spent, RunInterruptedError when the run cannot go on now (no verdict,
+        generator unavailable, storage failed), RunCancelledError when a gate denied it, and RunFailedError for an
+        error in the configuration's own code; the last three carry the report so far.
         Cancelling the awaiting task ends the invocation in order and re-raises.
         """
-        with self.held(run_id := run_id or self.new_id()):
-            return await self.finish(self.begin(spec, run_id))
+        run_id = run_id or self.new_id()
+        refuse_unsafe_run_id(run_id)
+        with self.held(run_id):
+            isolation = await self.isolation()
+            run = self.begin(spec, run_id)
+            run.fire(isolation)
+            self.pin_cases(run)
+            return await self.finish(run)
 
     def resume(self, run_id: str) -> Passed | Exhausted:
         """`aresume` for callers without a loop of their own; blocks until the run is over."""
@@ -145,7 +177,19 @@ class Orchestrator:
         from orchestrator.resuming import reopen
 
         with self.held(run_id):
-            return await self.finish(await reopen(self, run_id))
+            isolation = await self.isolation()
+            run = await reopen(self, run_id)
+            self.keep_secrets(run)
+            run.fire(isolation)
+            self.pin_cases(run)
+            return await self.finish(run)
+
+    async def isolation(self) -> IsolationEstablished:
+        """What holds generator and evaluation in; found once. IsolationRefusedError when that is too little."""
+        if self.known_isolation is None:
+            driver = self.driver
+            self.known_isolation = await established(driver.generator, driver.evaluator, self.require_isolation)
+        return self.known_isolation
 
     def held(self, run_id: str) -> AbstractContextManager[None]:
         """The run, held against every other orchestrator and process while it is worked on."""
@@ -156,17 +200,31 @@ class Orchestrator:
         supervisor = Supervisor(lambda it, is_overdue: self.driver.drive(run, it, is_overdue))
         try:
             await supervisor.run()
-        except InterruptionError as error:
-            raise RunInterruptedError(str(error), self.report(run)) from error.__cause__
-        except Exception as error:
-            if run.state == RunState.FAILED:
-                raise RunFailedError(f"{type(error).__name__}: {error}", self.report(run)) from error
-            raise RunInterruptedError(f"{type(error).__name__}: {error}", self.report(run)) from error
-        return self.ending(run)
+        except Exception as error:  # noqa: BLE001 -- it is raised below, outside of this one's context
+            broken = error
+        else:
+            return self.ending(run)
+        raise self.ended_by(broken, run)
+
+    def ended_by(self, error: Exception, run: Run) -> RunEndedError:
+        """What the host is told of what broke; it and its cause show no secret."""
+        is_ours = isinstance(error, InterruptionError)
+        cause = error.__cause__ if is_ours else error
+        reason = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        if self.secrets is not None:
+            from orchestrator.cleansing import cleansed_error
+
+            reason = self.secrets.redact_pieces(reason)
+            cause = None if cause is None else cleansed_error(cause, self.secrets)
+        kind = RunFailedError if run.state == RunState.FAILED and not is_ours else RunInterruptedError
+        ended = kind(reason, self.report(run))
+        ended.__cause__ = cause
+        return ended
 
     def first_prompt(self, spec: MergedSpec) -> str:
         """The prompt of attempt 1, without calling anything."""
         run = self.begin(spec, "dry-run")
+        self.pin_cases(run)
         self.driver.prompt(run)
         return "" if run.ready is None else run.ready.prompt.data.decode()
 
@@ -184,10 +242,11 @@ class Orchestrator:
             lifecycle=machine.table.name,
             opening=self.driver.prompter.opening(spec),
         )
+        self.keep_secrets(run)
         limit = self.driver.generator.max_prompt_characters
         if limit is not None:
             seed = self.strategy.refine(run, None).seed
-            needed = len(run.opening) + len(self.driver.prompter.seeds(seed))
+            needed = len(run.opening) + size_of(self.driver.prompter.seeds(seed))
             if needed > limit:
                 raise SpecTooLargeError(
                     f"the spec needs {needed} characters of prompt, {self.driver.generator.name} takes {limit}: "
@@ -203,11 +262,44 @@ class Orchestrator:
         )
         return run
 
+    def keep_secrets(self, run: Run) -> None:
+        """Keep secrets out of the run's records from here; SecretExposedError where one is in what is never altered."""
+        if self.secrets is not None:
+            from orchestrator.exposure import refuse_exposure, texts_of
+
+            refuse_exposure(
+                self.secrets, texts_of(run, self.identity(), (seed.text for seed in self.augmentations.seeds))
+            )
+            run.secrets = self.secrets
+
+    def discreet_guard(self, guard: Guard) -> Guard:
+        """The budget's guard, who reserves for what is sent: a request without secrets."""
+        secrets = self.secrets
+        return guard if secrets is None else lambda gate, ledger: guard(secrets.cleansed(gate), ledger)
+
+    def discreet_approver(self) -> Approver | None:
+        """The approver, who is shown no secret either."""
+        if self.approver is None or self.secrets is None:
+            return self.approver
+        from orchestrator.exposure import DiscreetApprover
+
+        return DiscreetApprover(self.approver, self.secrets)
+
     def identity(self) -> str:
         """JSON object of what may not change over a resume; made once."""
         if not self.known_identity:
             self.known_identity = self.written_identity()
         return self.known_identity
+
+    def pin_cases(self, run: Run) -> None:
+        """Record which cases must pass and fail; PinsError when pins or controls do not fit the spec or the suite."""
+        if self.pins is None and not self.controls:
+            return
+        from orchestrator.pins import cases_pinned
+
+        pinned = cases_pinned(run.spec, self.driver.evaluator, self.pins, self.controls)
+        if pinned is not None and pinned != run.pinned:
+            run.fire(pinned)
 
     def written_identity(self) -> str:
         """The identity of what is configured."""
@@ -218,6 +310,10 @@ class Orchestrator:
             "parameters": dict(self.parameters),
             "strategy": self.strategy.name,
         }
+        if self.pins is not None:
+            fields["pins"] = {"cases": sorted(self.pins.cases), "suite": self.pins.suite_digest}
+        if self.controls:
+            fields["controls"] = sorted(self.controls)
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def ending(self, run: Run) -> Passed | Exhausted:

@@ -11,6 +11,8 @@ from orchestrator.attempt import Attempt
 from orchestrator.candidate import Candidate
 from orchestrator_events.blob import Blob
 from orchestrator_events.errors import OrchestratorError
+from orchestrator_events.execution import IsolationEstablished
+from orchestrator_events.isolation import Isolation
 from orchestrator_events.journal import Head
 from orchestrator_events.record import GENESIS, Record, chain_digest
 from orchestrator_events.verdict import CaseResult
@@ -58,6 +60,8 @@ class RunReport:
     evaluator: str
     strategy: str
     """Strategy in force, with its parameters."""
+    isolation: IsolationEstablished | None
+    """What held generator and evaluation in, this invocation; None when that was never found out."""
     attempts: int
     """Attempts begun."""
     generator_invocations: int
@@ -81,6 +85,18 @@ class RunReport:
         return Head(digest, len(self.records))
 
     @property
+    def integrity(self) -> str:
+        """Who held the judge in the verdict that counts: separate, cooperative or host; empty without a verdict."""
+        judged = self.verdict_counted
+        return "" if judged is None else judged.integrity
+
+    @property
+    def verdict_counted(self) -> Attempt | None:
+        """The attempt whose verdict the outcome stands on: the last one if it conforms, else the closest."""
+        last = self.history[-1] if self.history else None
+        return last if last is not None and last.is_conforming else self.closest
+
+    @property
     def errors(self) -> tuple[str, ...]:
         """Why attempts produced no candidate, in order."""
         return tuple(attempt.error for attempt in self.history if attempt.error)
@@ -98,6 +114,8 @@ class RunReport:
             "generator": self.generator,
             "evaluator": self.evaluator,
             "strategy": self.strategy,
+            "isolation": None if self.isolation is None else isolation_json(self.isolation),
+            "integrity": self.integrity,
             "attempts": self.attempts,
             "generator_invocations": self.generator_invocations,
             "usage": attrs.asdict(self.usage),
@@ -176,6 +194,27 @@ class RunFailedError(RunEndedError):
     outcome: ClassVar[str] = "failed"
 
 
+def isolation_json(established: IsolationEstablished) -> dict[str, Any]:
+    """What held generator and evaluation in, whole."""
+    return {
+        "required": established.required,
+        "generator": held_json(established.generator),
+        "evaluator": held_json(established.evaluator),
+    }
+
+
+def held_json(isolation: Isolation) -> dict[str, Any]:
+    """What holds one of the two, as plain data."""
+    return {
+        "level": isolation.level,
+        "backend": isolation.backend,
+        "version": isolation.version,
+        "probes": [attrs.asdict(probe) for probe in isolation.probes],
+        "limits": list(isolation.limits),
+        "not_enforced": list(isolation.not_enforced),
+    }
+
+
 def attempt_json(attempt: Attempt) -> dict[str, Any]:
     """One attempt as plain data, texts by digest."""
     outcome = attempt.outcome
@@ -192,6 +231,11 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
             for case in attempt.failing
         ],
         "error": attempt.error,
+        "answer": None if attempt.answer is None else attempt.answer.answer.digest,
+        "extraction": "" if attempt.answer is None else attempt.answer.extraction,
+        "generator_isolation": attempt.generator_isolation,
+        "evaluator_isolation": attempt.evaluator_isolation,
+        "integrity": attempt.integrity,
         "reused_from": getattr(outcome, "reused_from", 0),
         "charge": None if attempt.charge is None else attrs.asdict(attempt.charge),
     }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
 from orchestrator.candidate import Candidate
+from orchestrator.nesting import Nest
 from orchestrator_events.budget import Usage
 from orchestrator_events.verdict import CaseResult, CaseStatus
 
@@ -27,6 +28,9 @@ __all__ = [
     "Submission",
     "Verdict",
 ]
+
+UNSENT = {"is_sent": False}
+"""Metadata of a field that no generating program is sent."""
 
 JSON = str | int | float | bool | None | list["JSON"] | dict[str, "JSON"]
 
@@ -50,6 +54,10 @@ class Request:
     idempotency_key: str
     """The same when a call is made again after a crash."""
     spec_digest: str
+    progress: Callable[[int], None] | None = attrs.field(default=None, repr=False, eq=False, metadata=UNSENT)
+    """To be told the output tokens so far, from the loop's own thread, as often as one likes; None: nobody asks."""
+    nest: Nest | None = attrs.field(default=None, repr=False, eq=False, metadata=UNSENT)
+    """Where a generator whose class says `nests = True` starts runs of its own; None for every other."""
 
 
 @attrs.define(kw_only=True)
@@ -58,6 +66,10 @@ class Generation:
 
     candidate: Candidate
     usage: Usage | None = None
+    answer: str = ""
+    """The raw answer, where the candidate was extracted from it."""
+    extraction: str = ""
+    """Rule by which it was."""
 
 
 @attrs.define(kw_only=True)
@@ -68,6 +80,10 @@ class Submission:
     attempt: int
     candidate: Candidate
     spec: MergedSpec
+    expected: frozenset[str] | None = attrs.field(
+        default=attrs.Factory(lambda self: self.spec.expected_cases, takes_self=True)
+    )
+    """Ids of the cases that must pass, as the spec names them or a trusted run pinned them; None: nobody knows."""
     language: str
     seconds: float | None
     """Time the evaluation has; None without a time limit."""
@@ -79,7 +95,9 @@ class Verdict:
 
     results: tuple[CaseResult, ...] = attrs.field(converter=tuple[CaseResult, ...])
     isolation: str = "none"
-    """Isolation level the suite ran under."""
+    """What the suite ran under, as `Isolation.label` words it."""
+    integrity: str = "host"
+    """separate: the judge is in a process the candidate is not in; cooperative: they share one; host: unstated."""
 
     @classmethod
     def of(cls, cases: Mapping[str, bool | str] | Iterable[CaseResult]) -> Verdict:

@@ -1,4 +1,4 @@
-"""Amounts as people write them: `10m`, `1h30m`, `200k`, `0.50`."""
+"""Amounts as people write them: `10m`, `1h30m`, `200k`, `0.50`, `512 MiB`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Final
 
-__all__ = ["UNLIMITED", "parse_count", "parse_duration", "parse_money"]
+__all__ = ["UNLIMITED", "parse_count", "parse_duration", "parse_money", "parse_size"]
 
 UNLIMITED: Final = "unlimited"
 """The word that lifts a limit."""
@@ -15,9 +15,12 @@ UNLIMITED: Final = "unlimited"
 _UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _MULTIPLES: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 
+_BYTES: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
 _COUNT = re.compile(r"(\d[\d_,]*(?:\.\d+)?)([km]?)", re.IGNORECASE)
+_SIZE = re.compile(r"(\d[\d_,]*)\s*(?:([kmgt])(?:i?b)?|bytes)?")
 _LONGEST: Final = 20
 
 
@@ -57,6 +60,18 @@ def parse_money(value: str | float) -> int | None:
     if micro < 1:
         raise ValueError(f"expected an amount of at least 0.000001, found {value!r}")
     return micro
+
+
+def parse_size(value: str | int) -> int | None:
+    """Bytes; None for `unlimited`. `512M` and `512 MiB` are 512 times 1024 times 1024; ValueError otherwise."""
+    text = plain(value)
+    if text == UNLIMITED:
+        return None
+    found = _SIZE.fullmatch(text) if len(text) <= _LONGEST else None
+    size = 0 if found is None else int(re.sub("[_,]", "", found[1])) * _BYTES[found[2] or ""]
+    if size < 1:
+        raise ValueError(f"expected a size above 0 such as 512M, 4 GiB, 65536, or 'unlimited', found {value!r}")
+    return size
 
 
 def plain(value: str | float) -> str:

@@ -42,6 +42,7 @@ def measures(run: Run) -> dict[str, Any]:
             is_estimated=ledger.has_estimates,
         ),
         "history": tuple(run.attempts),
+        "isolation": run.isolation,
         "closest": run.closest,
         "records": tuple(run.records),
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.generating import in_flight
 from orchestrator.history import load_run
+from orchestrator.nesting import lost_charge
 from orchestrator_events.blob import Blob
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.execution import (
@@ -74,7 +75,7 @@ async def reopen(orchestrator: Orchestrator, run_id: str) -> Run:
     if was_cut_off:
         run.fire(ExecutionInterrupted(invocation=cut_off_at, active_us=measured_us))
     change_limits(run, orchestrator, was_exhausted=was_exhausted)
-    abandon_lost_call(run)
+    await abandon_lost_call(run)
     return run
 
 
@@ -116,15 +117,18 @@ def change_limits(run: Run, orchestrator: Orchestrator, *, was_exhausted: bool) 
         raise ResumeRefusedError(run.run_id, reason)
 
 
-def abandon_lost_call(run: Run) -> None:
-    """A call in flight at a crash: its outcome is unknown, it is charged whole and made again under the same key."""
+async def abandon_lost_call(run: Run) -> None:
+    """A call in flight at a crash: its outcome is unknown, it is charged whole and made again under the same key.
+
+    One that started a child is charged what the child's journal says, and goes on with that child.
+    """
     if in_flight(run) and run.started is not None:
         key = run.started.reservation.key
         run.fire(
             GenerationAbandoned(
                 attempt=run.started.attempt,
                 key=key,
-                charge=run.ledger.worst_case(key),
+                charge=await lost_charge(run),
                 reason="outcome unknown: the call was in flight when the run was cut off",
             )
         )

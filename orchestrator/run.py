@@ -6,65 +6,43 @@ an audited one are the same value by construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import attrs
 
 from orchestrator.attempt import Attempt
+from orchestrator.execution import Execution, changes_of
+from orchestrator.judgement import Expectation
 from orchestrator.spec import MergedSpec
-from orchestrator_events.clock import Clock
-from orchestrator_events.event import Event
 from orchestrator_events.execution import (
     BudgetRaised,
     ExecutionCancelled,
-    ExecutionEnd,
-    ExecutionInterrupted,
     ExecutionResumed,
-    ExecutionStart,
-    SubscriberFailed,
+    IsolationEstablished,
 )
-from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
-from orchestrator_events.record import Record
 from orchestrator_events.run import (
+    AnswerReceived,
     AttemptFailed,
     AttemptPassed,
     BudgetExhausted,
     BudgetOverrun,
     CandidateGenerated,
+    CasesPinned,
     GenerationAbandoned,
+    GenerationRetried,
     GenerationStarted,
     PromptReady,
     PromptRefined,
 )
-from orchestrator_states.machine import TableEvent, TableMachine
 
 __all__ = ["Attempt", "Run"]
 
-new_record = tuple.__new__
 
+@attrs.define(eq=False, kw_only=True)
+class Run(Execution):
+    """A conformance run."""
 
-@attrs.define(eq=False)
-class Run:
-    """Everything about one run that outlives an effect."""
-
-    run_id: str
     spec: MergedSpec
-    machine: TableMachine
-    ledger: Ledger
-    clock: Clock
-    journal: Journal
-    state: str
-    lifecycle: str
     opening: str = ""
     """What every prompt of the run begins with."""
-    sequence: int = 0
-    invocation: int = 0
-    outbox: list[Record] = attrs.Factory(list[Record])
-    """Records that are not yet committed."""
-    records: list[Record] = attrs.Factory(list[Record])
-    """Records that are."""
     attempts: list[Attempt] = attrs.Factory(list[Attempt])
     """Judged attempts, in order."""
     closest: Attempt | None = None
@@ -72,75 +50,33 @@ class Run:
     ready: PromptReady | None = None
     started: GenerationStarted | None = None
     generated: CandidateGenerated | None = None
+    answer: AnswerReceived | None = None
     refined: PromptRefined | None = None
     answered: int = 0
     """Generator calls that answered with a candidate."""
     exhausted: BudgetExhausted | None = None
     given_up: str = ""
     """Why the run was cancelled."""
+    generator_isolation: str = "none"
+    evaluator_isolation: str = "none"
+    """What holds them in, in words, as each attempt records it."""
+    pinned: CasesPinned | None = None
+    """The cases that must pass and those that must fail, where more is known of them than the spec says."""
     verdicts: dict[tuple[str, bytes], Attempt] = attrs.Factory(dict[tuple[str, bytes], Attempt])
     """First verdict on each candidate, by form and content, so that none is judged twice."""
-    failed_subscribers: set[str] = attrs.Factory(set[str])
-    triggers: Mapping[str, TableEvent] = attrs.field(init=False)
-    """The machine's own, at hand: transitions' Machine answers attributes through `__getattr__`, which is slow."""
+    known_expectation: Expectation | None = None
 
-    def __attrs_post_init__(self) -> None:
-        self.triggers = self.machine.triggers
+    @property
+    def expectation(self) -> Expectation:
+        """Which cases must pass and which must fail; made once, at the first use."""
+        if self.known_expectation is None:
+            self.known_expectation = Expectation.of(self.spec, self.pinned)
+        return self.known_expectation
 
     @property
     def last(self) -> Attempt | None:
         """The last judged attempt."""
         return self.attempts[-1] if self.attempts else None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run rests: nothing more happens in this invocation."""
-        return self.state in self.machine.table.resting
-
-    def remaining_seconds(self, now_us: int) -> float | None:
-        """Active time left at a reading of the monotonic clock, seconds; None without a time limit."""
-        ledger = self.ledger
-        if ledger.limit_us is None:
-            return None
-        left = ledger.limit_us - ledger.elapsed_us(now_us)
-        return left / 1_000_000 if left > 0 else 0.0
-
-    def fire(self, event: Event) -> None:
-        """Fire an event; IllegalTransitionError, with nothing moved, when the table does not allow it."""
-        trigger = self.triggers.get(event.name)
-        if trigger is None:
-            self.machine.refuse(self.state, event)
-        target = trigger.target(self.state, event)
-        # A named tuple made by its base: its own constructor is a Python function, one more call an event.
-        record = new_record(
-            Record, (self.run_id, self.sequence + 1, self.clock.now(), self.lifecycle, self.state, target, event)
-        )
-        self.outbox.append(record)
-        self.apply(record)
-
-    def apply(self, record: Record) -> None:
-        """Fold one record into the run."""
-        _, self.sequence, _, _, _, self.state, event = record
-        change = CHANGES.get(type(event))
-        if change is not None:
-            change(self, event)
-
-
-def started(run: Run, event: ExecutionStart) -> None:
-    """A new invocation: its clock starts."""
-    run.invocation = event.invocation
-    run.ledger.started_us = run.clock.monotonic()
-
-
-def ended(run: Run, event: ExecutionEnd) -> None:
-    """The invocation's active time joins that of the earlier ones."""
-    run.ledger.carried_us = event.active_us
-    run.ledger.started_us = None
-
-
-def cut_off(run: Run, event: ExecutionInterrupted) -> None:
-    """An earlier invocation has no end: what its records measured of its time is carried over."""
-    run.ledger.carried_us = event.active_us
 
 
 def resumed(run: Run, _: ExecutionResumed) -> None:
@@ -151,7 +87,7 @@ def resumed(run: Run, _: ExecutionResumed) -> None:
 
 def prompted(run: Run, event: PromptReady) -> None:
     """A new attempt."""
-    run.ready, run.started, run.generated = event, None, None
+    run.ready, run.started, run.generated, run.answer = event, None, None, None
     run.ledger.attempts = event.attempt
 
 
@@ -167,6 +103,27 @@ def generated(run: Run, event: CandidateGenerated) -> None:
     run.generated = event
     run.answered += 1
     run.ledger.settle(event.key, event.charge)
+
+
+def answered(run: Run, event: AnswerReceived) -> None:
+    """The raw answer is there."""
+    run.answer = event
+
+
+def retried(run: Run, event: GenerationRetried) -> None:
+    """A try failed and is made again: what it was charged counts, and the call is still held."""
+    run.ledger.add(event.charge)
+
+
+def isolated(run: Run, event: IsolationEstablished) -> None:
+    """What holds generator and evaluation in is known."""
+    run.isolation = event
+    run.generator_isolation, run.evaluator_isolation = event.generator.label, event.evaluator.label
+
+
+def pinned(run: Run, event: CasesPinned) -> None:
+    """Which cases must pass and fail is known."""
+    run.pinned, run.known_expectation = event, None
 
 
 def abandoned(run: Run, event: GenerationAbandoned) -> None:
@@ -187,7 +144,7 @@ def judged(run: Run, event: AttemptFailed | AttemptPassed) -> None:
     """Close the attempt and see whether it is the closest so far."""
     if run.ready is None:
         return
-    attempt = Attempt(run.ready, run.started, run.generated, event)
+    attempt = Attempt(run.ready, run.started, run.generated, event, run.answer)
     run.attempts.append(attempt)
     if run.generated is not None:
         run.verdicts.setdefault((run.generated.form, run.generated.candidate.data), attempt)
@@ -222,26 +179,23 @@ def raised(run: Run, event: BudgetRaised) -> None:
     run.exhausted = None
 
 
-def noted_failure(run: Run, event: SubscriberFailed) -> None:
-    """A subscriber's failure is noted once."""
-    run.failed_subscribers.add(event.subscriber)
-
-
-CHANGES: dict[type[Event], Callable[[Run, Any], None]] = {
-    ExecutionStart: started,
-    ExecutionEnd: ended,
-    ExecutionInterrupted: cut_off,
-    ExecutionResumed: resumed,
-    PromptReady: prompted,
-    GenerationStarted: called,
-    CandidateGenerated: generated,
-    GenerationAbandoned: abandoned,
-    AttemptFailed: failed,
-    AttemptPassed: judged,
-    PromptRefined: refined,
-    BudgetExhausted: exhausted,
-    BudgetOverrun: overran,
-    ExecutionCancelled: given_up,
-    BudgetRaised: raised,
-    SubscriberFailed: noted_failure,
-}
+Run.changes = changes_of(
+    {
+        ExecutionResumed: resumed,
+        PromptReady: prompted,
+        IsolationEstablished: isolated,
+        CasesPinned: pinned,
+        GenerationStarted: called,
+        GenerationRetried: retried,
+        AnswerReceived: answered,
+        CandidateGenerated: generated,
+        GenerationAbandoned: abandoned,
+        AttemptFailed: failed,
+        AttemptPassed: judged,
+        PromptRefined: refined,
+        BudgetExhausted: exhausted,
+        BudgetOverrun: overran,
+        ExecutionCancelled: given_up,
+        BudgetRaised: raised,
+    }
+)

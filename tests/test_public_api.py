@@ -13,10 +13,13 @@ CHECKOUT = Path(__file__).parents[1]
 NAMES = """
     Approver Attempt Augmentations Budget Bus Candidate CaseResult CaseStatus CodeSeed Composition
     Constraint EvalCase EvalKind EvaluationError Evaluator Example Exhausted FailureFeedback
-    Generation GenerationError Generator GeneratorUnavailableError MergedSpec NaiveRetry
-    Orchestrator OrchestratorError ParameterVariation Passed PromptTemplate Refinement Request
-    RunCancelledError RunFailedError RunInterruptedError RunReport RunState SeedMixing
-    SpecTooLargeError Strategy Submission Usage Verdict __version__ events load_spec states
+    Generation GenerationError Generator GeneratorUnavailableError Isolation
+    IsolationRefusedError MergedSpec NaiveRetry
+    Orchestrator OrchestratorError ParameterVariation Passed PromptTemplate Refinement Request RetryPolicy
+    RunCancelledError RunFailedError RunInterruptedError RunReport RunState
+    SecretExposedError Secrets SeedMixing
+    SpecTooLargeError Strategy Submission TransientGenerationError UnfitSecretError
+    Usage Verdict __version__ events load_spec states
 """
 
 WRONG_USE = """

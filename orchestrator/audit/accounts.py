@@ -8,9 +8,10 @@ import attrs
 
 from orchestrator.audit.attempts import table_of
 from orchestrator.history import RecordedClock
+from orchestrator.nesting import child_id_of
 from orchestrator.run import Run
 from orchestrator_events.budget import Charge, Reservation
-from orchestrator_events.execution import ExecutionEnd, ExecutionInterrupted, ExecutionStart
+from orchestrator_events.execution import ChildStarted, ExecutionEnd, ExecutionInterrupted, ExecutionStart
 from orchestrator_events.ledger import Ledger, Refusal
 from orchestrator_events.record import Record
 from orchestrator_events.run import (
@@ -39,6 +40,8 @@ class Accounts:
     """Limits that the call just settled has passed, and that have to be noted next."""
     elapsed_us: int = 0
     """Active time that the records have shown so far, at least."""
+    children: set[str] = attrs.Factory(set[str])
+    """Ids of the runs that calls have started; what those cost is held against their own records."""
     name: str = attrs.field(default="budget", init=False)
 
     def look(self, run: Run, record: Record) -> Iterator[str]:
@@ -50,6 +53,8 @@ class Accounts:
                 yield from self.timed(run, event)
             case GenerationStarted():
                 yield from self.bought(run, event)
+            case ChildStarted():
+                self.children.add(event.child_id)
             case GenerationAbandoned():
                 yield from self.written_off(run.ledger, event)
             case CandidateGenerated():
@@ -122,7 +127,10 @@ class Accounts:
         """A call without an outcome is charged whole, or not at all where the generator was never reached."""
         if event.key not in ledger.holds:
             yield f"abandons the call {event.key!r:.80}, which is not in flight"
-        elif event.charge not in (Charge(), ledger.worst_case(event.key)):
+        elif child_id_of(event.key) not in self.children and event.charge not in (
+            Charge(),
+            ledger.worst_case(event.key),
+        ):
             yield f"charges {event.charge}, which is neither nothing nor what was reserved"
 
     def end(self, run: Run) -> Iterator[str]:  # noqa: ARG002 -- the sums are followed here

@@ -12,12 +12,14 @@ from orchestrator.run import Run
 from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.record import Record
 from orchestrator_events.run import (
+    AnswerReceived,
     AttemptFailed,
     AttemptPassed,
     BudgetOverrun,
     CandidateGenerated,
     EvaluationStarted,
     GenerationAbandoned,
+    GenerationRetried,
     GenerationStarted,
     PromptReady,
     PromptRefined,
@@ -26,8 +28,8 @@ from orchestrator_events.run import (
 __all__ = ["Attempts", "table_of"]
 
 NUMBERED = (
-    AttemptFailed, AttemptPassed, BudgetOverrun, CandidateGenerated, EvaluationStarted, GenerationAbandoned,
-    GenerationStarted,
+    AnswerReceived, AttemptFailed, AttemptPassed, BudgetOverrun, CandidateGenerated, EvaluationStarted,
+    GenerationAbandoned, GenerationRetried, GenerationStarted,
 )  # fmt: skip
 
 
@@ -114,7 +116,7 @@ def keyed(run: Run, record: Record) -> Iterator[str]:
     match event:
         case GenerationStarted():
             key = event.reservation.key
-        case CandidateGenerated() | GenerationAbandoned():
+        case CandidateGenerated() | GenerationAbandoned() | AnswerReceived() | GenerationRetried():
             key = event.key
         case AttemptFailed() if event.stage == "generation":
             key = event.key

@@ -103,7 +103,9 @@ def rejudged(export: Export, config: Path) -> tuple[Rejudgement, ...]:
     """The suite's verdicts on the recorded candidates, now."""
     configuration = load_configuration(config)
     may_lack_file = may_answer_with_files(configuration.generator)
-    return run_blocking(rejudge(export, made_evaluator(configuration.evaluator, may_lack_file=may_lack_file)))
+    return run_blocking(
+        rejudge(export, made_evaluator(configuration.evaluator, configuration.sandbox, may_lack_file=may_lack_file))
+    )
 
 
 def step_line(step: Step) -> str:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["ColorChoice", "DisplayChoice", "ExportFormat", "GraphFormat", "ReportForm"]
+__all__ = [
+    "ColorChoice",
+    "DisplayChoice",
+    "ExportFormat",
+    "GraphFormat",
+    "IsolationLevel",
+    "NetworkChoice",
+    "ReportForm",
+    "SandboxBackend",
+]
 
 
 class DisplayChoice(StrEnum):
@@ -43,6 +52,29 @@ class GraphFormat(StrEnum):
     DOT = "dot"
     SVG = "svg"
     JSON = "json"
+
+
+class IsolationLevel(StrEnum):
+    """Levels of isolation that may be required."""
+
+    NONE = "none"
+    BASIC = "basic"
+    STRONG = "strong"
+
+
+class NetworkChoice(StrEnum):
+    """What a generator may reach."""
+
+    HOST = "host"
+    NONE = "none"
+
+
+class SandboxBackend(StrEnum):
+    """Sandboxes that need nothing but their name."""
+
+    AUTO = "auto"
+    BUBBLEWRAP = "bubblewrap"
+    CONTAINMENT = "containment"
 
 
 class ReportForm(StrEnum):

@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from orchestrator.cli.exitcodes import ExitCode, code_of_error, code_of_report
 from orchestrator.cli.failures import say
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.interruption import SignalledError, run_until_signalled
+from orchestrator.cli.isolationlines import integrity_line, unheld_line
 from orchestrator.cli.live import LiveScreen
 from orchestrator.cli.plain import PlainScreen
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
@@ -34,6 +36,7 @@ from orchestrator.outcome import Exhausted, Passed, RunEndedError, RunReport
 from orchestrator.run import Run
 from orchestrator.spec import MergedSpec
 from orchestrator_events.journal import Journal
+from orchestrator_events.run import GenerationProgressed
 
 __all__ = ["Conductor", "Manner"]
 
@@ -79,6 +82,7 @@ class Conductor:
 
     def conduct(self, spec: MergedSpec) -> ExitCode:
         """Run, show, keep and tell; the exit status. Raises SignalledError and whatever ends a run."""
+        run_blocking(self.orchestrator.isolation())  # what is refused leaves nothing behind
         run_id = new_run_id()
         if self.configuration is not None:
             driver = self.orchestrator.driver
@@ -89,6 +93,7 @@ class Conductor:
 
     def resume(self, run_id: str) -> ExitCode:
         """Go on with a run of the journal; otherwise as `conduct`."""
+        run_blocking(self.orchestrator.isolation())
         mirror = run_blocking(load_run(self.journal, run_id))
         mirror.clock = mirror.ledger.clock = self.orchestrator.clock
         return self.attend(mirror, self.orchestrator.aresume(run_id))
@@ -102,6 +107,8 @@ class Conductor:
     def attend(self, mirror: Run, work: Coroutine[Any, Any, Passed | Exhausted]) -> ExitCode:
         """Do the work of one invocation, show it on `mirror`, keep and tell what came of it."""
         run_id = mirror.run_id
+        if unheld := unheld_line(self.orchestrator.known_isolation):
+            say(unheld)  # whatever the display: it has to be known
         try:
             report: RunReport = self.watch(mirror, work)
         except SignalledError as error:
@@ -130,7 +137,12 @@ class Conductor:
             screen.close()
             say(f"{number.name}: ending the run in order; a second signal ends it at once")
 
-        with orchestrator.bus.subscribe(Progress(mirror, screen), run_id=mirror.run_id, name="progress"):
+        bus, run_id = orchestrator.bus, mirror.run_id
+        with ExitStack() as subscriptions:
+            subscriptions.enter_context(bus.subscribe(Progress(mirror, screen), run_id=run_id, name="progress"))
+            if isinstance(screen, LiveScreen):  # to be told costs a little, so only who shows it asks
+                live = bus.subscribe(screen.progress, GenerationProgressed, run_id=run_id, name="live progress")
+                subscriptions.enter_context(live)
             try:
                 return run_until_signalled(work, told, screen.close)
             finally:
@@ -166,7 +178,9 @@ class Conductor:
         return where
 
     def tell(self, report: RunReport, where: str) -> None:
-        """The outcome in one line on standard output; what an exhausted run lacks, on standard error."""
+        """The outcome in one line on standard output; who held the judge and what is lacking, on standard error."""
+        if report.integrity and self.manner.display is not DisplayChoice.QUIET:
+            self.manner.lines().print(integrity_line(report.integrity))
         if isinstance(report, Exhausted) and self.manner.display is not DisplayChoice.QUIET:
             self.explain(report)
         if not self.manner.as_json:

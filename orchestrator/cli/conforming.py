@@ -17,6 +17,7 @@ from orchestrator.cli.exitcodes import ExitCode, RequestError
 from orchestrator.cli.failures import say
 from orchestrator.cli.inert import inert
 from orchestrator.cli.interruption import run_until_signalled
+from orchestrator.cli.isolationlines import unheld_line
 from orchestrator.cli.progress import Progress
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.configuration import Configuration, load_configuration
@@ -52,7 +53,11 @@ def run_all(configurations: list[Configuration], spec: MergedSpec, journal: Jour
 
     with ExitStack() as watched:
         made = [watched.enter_context(Watched.of(each, spec, journal, manner)).orchestrator for each in configurations]
-        return run_until_signalled(aconform(made, spec), told, lambda: None)
+        found = run_until_signalled(aconform(made, spec), told, lambda: None)
+    for orchestrator in made:
+        if unheld := unheld_line(orchestrator.known_isolation):
+            say(f"{orchestrator.driver.generator.name}: {unheld}")
+    return found
 
 
 @attrs.frozen(eq=False)

@@ -12,8 +12,8 @@ from orchestrator.cli.appearance import ASCII, marks_for
 from orchestrator.cli.choices import GraphFormat
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.course import course_of
-from orchestrator.history import UnknownRunError, find_run, load_run
-from orchestrator.run import Run
+from orchestrator.execution import Execution
+from orchestrator.history import UnknownRunError, find_run, load_execution
 from orchestrator_states.catalogue import UnknownLifecycleError, lifecycle
 from orchestrator_states.dot import to_dot
 from orchestrator_states.lifecycle import Lifecycle
@@ -43,7 +43,7 @@ def list_events() -> None:
     sys.stdout.write(catalogue_text())
 
 
-def drawn(table: Lifecycle, form: GraphFormat, run: Run | None) -> str:
+def drawn(table: Lifecycle, form: GraphFormat, run: Execution | None) -> str:
     """The table in one of the forms, with the way of the run, if there is one."""
     path = None if run is None else course_of(run.records)
     match form:
@@ -60,7 +60,7 @@ def drawn(table: Lifecycle, form: GraphFormat, run: Run | None) -> str:
             return to_json(table) if run is None or path is None else course_json(table, run, path)
 
 
-def course_json(table: Lifecycle, run: Run, path: PathOverlay) -> str:
+def course_json(table: Lifecycle, run: Execution, path: PathOverlay) -> str:
     """The table of a run, and the way the run took through it."""
     moves = [
         {"source": source, "event": event, "target": target, "taken": count}
@@ -73,12 +73,12 @@ def course_json(table: Lifecycle, run: Run, path: PathOverlay) -> str:
     return json.dumps(told, indent=2) + "\n"
 
 
-def run_called(name: str, place: RunPlace) -> Run | None:
+def run_called(name: str, place: RunPlace) -> Execution | None:
     """The run of this id, or None where there is no journal or no such run."""
     if not place.journal_file.is_file():
         return None
     with closing(place.journal_to_read()) as journal:
         try:
-            return run_blocking(load_run(journal, run_blocking(find_run(journal, name))))
+            return run_blocking(load_execution(journal, run_blocking(find_run(journal, name))))
         except UnknownRunError:
             return None

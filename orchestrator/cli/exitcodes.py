@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 from orchestrator.adapter_errors import EvaluationError, GeneratorUnavailableError
 from orchestrator.assembly import ConfigurationError
 from orchestrator.engine import SpecTooLargeError
-from orchestrator.errors import DocumentError
+from orchestrator.errors import DocumentError, IsolationRefusedError
+from orchestrator.exposure import SecretExposedError
 from orchestrator.history import UnknownRunError
 from orchestrator.outcome import Exhausted, Passed, RunInterruptedError, RunReport
+from orchestrator.pins import PinsError
+from orchestrator.redaction import UnfitSecretError
 from orchestrator.resuming import ResumeRefusedError
 from orchestrator_events.errors import JournalConflictError, JournalError, RunHeldError
 from orchestrator_states.catalogue import UnknownLifecycleError
@@ -33,10 +37,30 @@ class ExitCode(IntEnum):
     """An audit or a replay found a difference."""
     HELD = 7
     """A run is in use, or cannot be resumed as asked."""
+    PAUSED = 8
+    """A workflow waits for a person to decide."""
+    ISOLATION_REFUSED = 9
+    """Less holds the generator or the eval suite than is required; nothing was run."""
 
 
 class RequestError(Exception):
     """What the command line asks for is not there, or cannot be done; the message names the remedy."""
+
+
+CODES: Final[tuple[tuple[tuple[type[BaseException], ...], ExitCode], ...]] = (
+    (
+        (
+            ConfigurationError, DocumentError, PinsError, RequestError, SecretExposedError, SpecTooLargeError,
+            UnfitSecretError, UnknownLifecycleError, UnknownRunError,
+        ),
+        ExitCode.USAGE,
+    ),
+    ((IsolationRefusedError,), ExitCode.ISOLATION_REFUSED),
+    ((ResumeRefusedError, RunHeldError, JournalConflictError), ExitCode.HELD),
+    ((GeneratorUnavailableError,), ExitCode.GENERATOR_UNAVAILABLE),
+    ((EvaluationError,), ExitCode.NO_VERDICT),
+)  # fmt: skip
+"""Errors, or what interrupted a run, with their status; the first that fits."""
 
 
 def code_of_report(report: RunReport) -> ExitCode:
@@ -52,23 +76,10 @@ def code_of_report(report: RunReport) -> ExitCode:
 
 def code_of_error(error: BaseException) -> ExitCode:
     """The status of a command that an error ended."""
-    usage = (
-        ConfigurationError,
-        DocumentError,
-        RequestError,
-        SpecTooLargeError,
-        UnknownLifecycleError,
-        UnknownRunError,
-    )
-    if isinstance(error, usage):
-        return ExitCode.USAGE
     cause = error.__cause__ if isinstance(error, RunInterruptedError) else error
-    if isinstance(cause, ResumeRefusedError | RunHeldError | JournalConflictError):
-        return ExitCode.HELD
-    if isinstance(cause, GeneratorUnavailableError):
-        return ExitCode.GENERATOR_UNAVAILABLE
-    if isinstance(cause, EvaluationError):
-        return ExitCode.NO_VERDICT
+    for kinds, code in CODES:
+        if isinstance(error if code is ExitCode.USAGE else cause, kinds):  # usage is what nothing was spent on
+            return code
     is_without_verdict = isinstance(error, RunInterruptedError) and error.report.state == RunState.EVALUATING
     if is_without_verdict and not isinstance(cause, JournalError):
         return ExitCode.NO_VERDICT

@@ -18,7 +18,7 @@ from orchestrator.exports.intoto import NothingToAttestError, export_intoto
 from orchestrator.exports.junit import export_junit
 from orchestrator.exports.lines import export_lines
 from orchestrator.exports.markdown import export_markdown
-from orchestrator.history import find_run, load_run
+from orchestrator.history import ForeignLifecycleError, find_run, load_run
 from orchestrator.run import Run
 from orchestrator.schemas import KINDS, UnknownKindError, schema_text
 from orchestrator_events.journal import Journal
@@ -44,7 +44,15 @@ def export_run(place: RunPlace, name: str, form: ExportFormat) -> None:
         elif form is ExportFormat.JSONL:
             run_blocking(write_lines(journal, run_id))
         else:
-            write_whole(FROM_RUN[form], run_blocking(load_run(journal, run_id)))
+            write_whole(FROM_RUN[form], conformance_run(journal, run_id, form))
+
+
+def conformance_run(journal: Journal, run_id: str, form: ExportFormat) -> Run:
+    """The run to report on; RequestError for one that is no conformance run."""
+    try:
+        return run_blocking(load_run(journal, run_id))
+    except ForeignLifecycleError as error:
+        raise RequestError(f"{form.value} reports on conformance runs, and {error}: use json or jsonl") from error
 
 
 def print_schema(kind: str) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import attrs
 from rich.console import Console
 from rich.text import Text
 
@@ -20,12 +21,18 @@ from orchestrator.cli.attemptlines import attempt_line, case_line, header, joine
 from orchestrator.cli.choices import ColorChoice
 from orchestrator.cli.exitcodes import RequestError
 from orchestrator.cli.inert import inert, one_line
+from orchestrator.cli.isolationlines import integrity_line, isolation_lines, unheld_line
+from orchestrator.cli.plain import pinned_words
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, duration
-from orchestrator.history import find_run, load_run, report_of
+from orchestrator.execution import Execution
+from orchestrator.history import find_run, load_execution, report_of
+from orchestrator.narration import told
 from orchestrator.outcome import attempt_json
 from orchestrator.run import Run
+from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.execution import ExecutionEnd, ExecutionStart
+from orchestrator_events.journal import Journal
 from orchestrator_states.run import RunState
 
 __all__ = ["list_runs", "show_run"]
@@ -38,16 +45,44 @@ def list_runs(place: RunPlace, *, newest: int, color: ColorChoice, as_json: bool
     """The newest runs, oldest first, a line each."""
     with closing(place.journal_to_read()) as journal:
         ids = run_blocking(journal.run_ids())
-        runs = [run_blocking(load_run(journal, run_id)) for run_id in ids[-newest:]]
+        runs = [read(journal, run_id) for run_id in ids[-newest:]]
     if as_json:
         sys.stdout.write(json.dumps([summary(run) for run in runs], indent=2) + "\n")
         return
     console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
-    width = max((len(one_line(run.spec.name, NAME)) for run in runs), default=0)
+    width = max((len(one_line(subject(run), NAME)) for run in runs), default=0)
     for run in runs:
         console.print(run_line(run, width, marks))
     if len(ids) > len(runs):
         console.print(Text(f"{len(ids) - len(runs)} older: --newest {len(ids)} shows all", "dim"))
+
+
+@attrs.frozen
+class Unreadable:
+    """A run that the journal has and that cannot be read; the others can all the same."""
+
+    run_id: str
+    reason: str
+
+
+def read(journal: Journal, run_id: str) -> Execution | Unreadable:
+    """A run of whichever lifecycle, or why it cannot be read."""
+    try:
+        return run_blocking(load_execution(journal, run_id))
+    except OrchestratorError as error:
+        return Unreadable(run_id, str(error))
+
+
+def subject(run: Execution | Unreadable) -> str:
+    """What a run is about: its spec's name, an agent's prompt, or its lifecycle."""
+    match run:
+        case Unreadable():
+            return ""
+        case Run():
+            return run.spec.name
+        case _ if run.lifecycle == "agent":
+            return " ".join((start_of(run).prompt.text or "").split()[:12])
+    return run.lifecycle
 
 
 def show_run(
@@ -60,8 +95,10 @@ def show_run(
     color: ColorChoice,
     as_json: bool,
 ) -> None:
-    """A run with its attempts, one attempt with its failing cases, a prompt, or a candidate."""
+    """Of a conformance run: the run with its attempts, one attempt with its failing cases, a prompt, or a candidate."""
     run = loaded(place, name)
+    if not isinstance(run, Run):
+        return show_other(run, wants_attempt=attempt is not None or prompt or candidate, color=color, as_json=as_json)
     chosen = None if attempt is None else numbered(run, attempt)
     if prompt:
         write_text((chosen or latest(run)).prompt)
@@ -73,16 +110,58 @@ def show_run(
     else:
         console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
         console.print(header(run, start_of(run), marks))
+        show_isolation(console, run, marks)
         if chosen is None:
             show_attempts(console, run, marks)
         else:
             show_attempt(console, run, chosen, marks)
+    return None
 
 
-def loaded(place: RunPlace, name: str) -> Run:
+def show_other(run: Execution, *, wants_attempt: bool, color: ColorChoice, as_json: bool) -> None:
+    """A run of another lifecycle, record by record, in words."""
+    if wants_attempt:
+        raise RequestError(
+            f"run {run.run_id} is of the lifecycle {run.lifecycle!r}, which has no attempts: leave it out"
+        )
+    if as_json:
+        sys.stdout.write(json.dumps(other_json(run), indent=2) + "\n")
+        return
+    console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
+    console.print(run_line(run, 0, marks))
+    for record in run.records:
+        decision = one_line(told(record.event), REASON, marks.ellipsis)
+        console.print(f"{record.sequence:>4}  {record.target:<11}  {record.event.name:<22}  {decision}".rstrip())
+    console.print(standing(run))
+
+
+def other_json(run: Execution) -> dict[str, Any]:
+    """What there is of a run of another lifecycle."""
+    if run.lifecycle != "agent":
+        return summary(run)
+    from orchestrator.agent.reporting import report_on
+    from orchestrator.agent.run import AgentRun
+
+    assert isinstance(run, AgentRun)
+    name = str(json.loads(start_of(run).identity).get("name", ""))
+    return dict(report_on(run, name).as_json())
+
+
+def show_isolation(console: Console, run: Run, marks: Marks) -> None:
+    """What held generator and evaluation in, and a line that no option leaves out where nothing did."""
+    if run.isolation is not None:
+        for line in isolation_lines(run.isolation, marks):
+            console.print(line)
+    if run.pinned is not None:
+        console.print(Text(f"pinned  {pinned_words(run.pinned)}", "dim"))
+    if unheld := unheld_line(run.isolation):
+        console.print(unheld)
+
+
+def loaded(place: RunPlace, name: str) -> Execution:
     """The run that is called so."""
     with closing(place.journal_to_read()) as journal:
-        return run_blocking(load_run(journal, run_blocking(find_run(journal, name))))
+        return run_blocking(load_execution(journal, run_blocking(find_run(journal, name))))
 
 
 def show_attempts(console: Console, run: Run, marks: Marks) -> None:
@@ -90,6 +169,8 @@ def show_attempts(console: Console, run: Run, marks: Marks) -> None:
     for each in run.attempts:
         console.print(attempt_line(run, each, marks))
     console.print(standing(run))
+    if integrity := integrity_line(report_of(run).integrity):
+        console.print(integrity)
 
 
 def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks) -> None:
@@ -100,7 +181,12 @@ def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks) -> 
         "prompt": f"sha256:{attempt.ready.prompt.digest}",
         "parameters": json.dumps(attempt.parameters),
         "seed": attempt.seed,
+        "answer": f"sha256:{attempt.answer.answer.digest}" if attempt.answer else "",
+        "extraction": attempt.answer.extraction if attempt.answer else "",
         "candidate": f"sha256:{generated.candidate.digest}" if generated else "none",
+        "generator": attempt.generator_isolation,
+        "evaluator": attempt.evaluator_isolation,
+        "integrity": attempt.integrity,
         "error": attempt.error,
     }
     for name, value in facts.items():
@@ -112,38 +198,65 @@ def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks) -> 
             console.print(f"      {line}")
 
 
-def standing(run: Run) -> Text:
+def standing(run: Execution) -> Text:
     """How a run ended, or where it was left."""
-    after = count_of(run.ledger.attempts, "attempt")
-    match run.state:
-        case RunState.PASSED:
-            return Text(f"conforms after {after}", "bold green")
-        case RunState.EXHAUSTED if run.exhausted is not None:
-            told = Text(f"exhausted ({run.exhausted.limit}) after {after}", "bold red")
-            return joined(told, one_line(run.exhausted.detail, REASON))
-        case _:
-            reasons = [record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)]
-            is_open = run.state not in (RunState.CANCELLED, RunState.FAILED)
-            told = Text(f"{'left open, ' if is_open else ''}{run.state} after {after}", "bold")
-            return joined(told, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off")
+    after = count_of(run.ledger.attempts, unit_of(run))
+    if isinstance(run, Run) and run.state == RunState.PASSED:
+        return Text(f"conforms after {after}", "bold green")
+    if isinstance(run, Run) and run.state == RunState.EXHAUSTED and run.exhausted is not None:
+        shown = Text(f"exhausted ({run.exhausted.limit}) after {after}", "bold red")
+        return joined(shown, one_line(run.exhausted.detail, REASON))
+    reasons = [record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)]
+    shown = Text(f"{'' if run.is_over else 'left open, '}{run.state} after {after}", "bold")
+    return joined(shown, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off")
 
 
-def run_line(run: Run, width: int, marks: Marks) -> Text:
-    """Id, spec, state, attempts, best verdict and time of one run."""
-    best = "" if run.closest is None else passed_of(run.closest)
+def unit_of(run: Execution) -> str:
+    """What a run's attempts are called."""
+    return "turn" if run.lifecycle == "agent" else "attempt"
+
+
+def run_line(run: Execution | Unreadable, width: int, marks: Marks) -> Text:
+    """Id, subject, state, attempts, best verdict and time of one run; of one that cannot be read, why."""
+    if isinstance(run, Unreadable):
+        return joined(Text(run.run_id, "bold"), Text("cannot be read", "bold red"), one_line(run.reason, REASON))
+    parent = start_of(run).parent_id
     return joined(
         Text(run.run_id, "bold"),
-        f"{one_line(run.spec.name, NAME, marks.ellipsis):<{width}}",
+        f"{one_line(subject(run), NAME, marks.ellipsis):<{width}}",
         f"{run.state:<10}",
-        f"{count_of(run.ledger.attempts, 'attempt'):<11}",
-        f"{best:>7}",
+        f"{count_of(run.ledger.attempts, unit_of(run)):<11}",
+        f"{best_of(run):>7}",
         f"{duration(run.ledger.elapsed_us()):>7}",
         f"{run.records[0].time:%Y-%m-%d %H:%M:%S} UTC",
+        f"inside {one_line(parent, NAME)}" if parent else "",
     )
 
 
-def summary(run: Run) -> dict[str, Any]:
+def best_of(run: Execution) -> str:
+    """The best verdict of a run, where there is one."""
+    if isinstance(run, Run):
+        return "" if run.closest is None else passed_of(run.closest)
+    best = getattr(getattr(run, "progress", None), "best", None)
+    return "" if best is None else f"{best.passed}/{best.total}"
+
+
+def summary(run: Execution | Unreadable) -> dict[str, Any]:
     """What `run_line` shows, as data."""
+    if isinstance(run, Unreadable):
+        return {"run": run.run_id, "error": run.reason}
+    if not isinstance(run, Run):
+        start = start_of(run)
+        inside = {"parent": start.parent_id} if start.parent_id else {}
+        return {
+            "run": run.run_id,
+            "lifecycle": run.lifecycle,
+            **inside,
+            "state": str(run.state),
+            f"{unit_of(run)}s": run.ledger.attempts,
+            "started": run.records[0].time.isoformat(),
+            "active_us": run.ledger.elapsed_us(),
+        }
     best = run.closest
     return {
         "run": run.run_id,
@@ -180,7 +293,7 @@ def attempts_of(run: Run) -> Iterator[Attempt]:
         yield Attempt(run.ready, run.started, run.generated)
 
 
-def start_of(run: Run) -> ExecutionStart:
+def start_of(run: Execution) -> ExecutionStart:
     """The first record's event, which loading has checked."""
     event = run.records[0].event
     assert isinstance(event, ExecutionStart)

@@ -26,6 +26,7 @@ from orchestrator_events.run import (
     AttemptFailed,
     AttemptPassed,
     BudgetExhausted,
+    GenerationProgressed,
     PromptRefined,
 )
 from orchestrator_states.run import RunState
@@ -55,6 +56,8 @@ class LiveScreen:
     since: int = 0
     """Monotonic reading when the effect under way began, microseconds."""
     closest: int = 0
+    written: int = 0
+    """Output tokens so far of the call under way, estimated; 0 where nobody tells."""
     decisions: deque[str] = attrs.field(factory=lambda: deque[str](maxlen=SHOWN_DECISIONS))
     live: Live | None = None
     timer: asyncio.TimerHandle | None = None
@@ -81,8 +84,13 @@ class LiveScreen:
             self.console.print(self.cut(line))
         self.decisions.extend(self.reasons(self.run, record))
         if isinstance(record.event, EFFECTS):
-            self.since = self.run.clock.monotonic()
+            self.since, self.written = self.run.clock.monotonic(), 0
             self.live.refresh()
+
+    def progress(self, record: Record) -> None:
+        """A call in flight writes; the next drawing shows how much."""
+        if isinstance(record.event, GenerationProgressed):
+            self.written = record.event.output_tokens
 
     def close(self) -> None:
         """Take the drawing away and give the cursor back."""
@@ -123,6 +131,8 @@ class LiveScreen:
         waited = duration(run.clock.monotonic() - self.since)
         line = Text(f"{one_line(run.spec.name, 40, self.marks.ellipsis)}  ", "bold")
         line.append(f"{doing}{number}  {waited}", "cyan")
+        if self.written:
+            line.append(f"  ~{count_of(self.written, 'token')}", "cyan")
         return line.append(f"   total {duration(run.ledger.elapsed_us())}", "dim")
 
     def strips(self, run: Run) -> Iterator[Text]:

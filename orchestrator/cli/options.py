@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.choices import ColorChoice, DisplayChoice
+from orchestrator.cli.choices import ColorChoice, DisplayChoice, IsolationLevel
 
 __all__ = [
     "AsJson",
@@ -18,6 +18,7 @@ __all__ = [
     "Money",
     "OutputTokens",
     "Repeats",
+    "RequireIsolation",
     "Runs",
     "Time",
     "Tokens",
@@ -30,6 +31,10 @@ Display = Annotated[
     typer.Option("--display", help="Progress on standard error; auto is live on a terminal outside of CI."),
 ]
 Color = Annotated[ColorChoice, typer.Option("--color", help="NO_COLOR and FORCE_COLOR are heeded by auto.")]
+RequireIsolation = Annotated[
+    IsolationLevel | None,
+    typer.Option("--require-isolation", help="Least that must hold generator and suite; with less, nothing is run."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show where an error came from.")]
 

@@ -17,10 +17,13 @@ from orchestrator.configuration import (
     Configuration,
     EvaluatorSection,
     GeneratorSection,
+    SandboxSection,
     load_configuration,
 )
+from orchestrator.errors import DocumentError
 from orchestrator.generators.entry_points import GROUP
 from orchestrator.quantities import parse_count, parse_duration, parse_money
+from orchestrator.sections.generator import KINDS
 
 __all__ = ["Limits", "Overrides", "budget_section", "configured"]
 
@@ -43,6 +46,11 @@ class Overrides:
     """Everything else; None for what was not given."""
 
     generator: str | None = None
+    model: str | None = None
+    base_url: str | None = None
+    network: Literal["host", "none"] | None = None
+    sandbox: Literal["auto", "bubblewrap", "containment"] | None = None
+    require_isolation: Literal["none", "basic", "strong"] | None = None
     evaluator: str | None = None
     suite: Path | None = None
     candidate_file: str | None = None
@@ -57,20 +65,47 @@ def configured(path: Path | None, over: Overrides) -> Configuration:
     return attrs.evolve(
         configuration,
         language=over.language or configuration.language,
-        generator=generator_section(configuration.generator, over.generator),
+        require_isolation=over.require_isolation or configuration.require_isolation,
+        sandbox=sandbox_section(configuration.sandbox, over.sandbox),
+        generator=generator_section(configuration.generator, over),
         evaluator=evaluator_section(configuration.evaluator, over),
         budget=budget_section(configuration.budget, over.limits),
     )
 
 
-def generator_section(section: GeneratorSection, given: str | None) -> GeneratorSection:
-    """An entry point if one is called like this, else a program; parameters and the like stay."""
-    if given is None:
-        return section
-    words = words_of(given, "--generator")
-    if len(words) == 1 and is_entry_point(words[0]):
-        return attrs.evolve(section, command=(), entry_point=words[0], name="")
-    return attrs.evolve(section, command=words, entry_point="", name="", directory=None)
+def generator_section(section: GeneratorSection, over: Overrides) -> GeneratorSection:
+    """The generator that is named; what another kind of generator does not take is left out with the old one."""
+    if over.generator is not None and over.model is not None:
+        raise RequestError("--generator and --model name two generators: keep one of them")
+    changes: dict[str, Any] = {}
+    if over.model is not None:
+        changes = {"model": over.model}
+    elif over.generator is not None:
+        words = words_of(over.generator, "--generator")
+        is_entry = len(words) == 1 and is_entry_point(words[0])
+        changes = {"entry_point": words[0]} if is_entry else {"command": words, "directory": None}
+    if changes:
+        section = renamed(section, changes)
+    wanted = {"base_url": over.base_url, "network": over.network}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return evolved(section, given if over.sandbox is None else {**given, "sandbox": None})
+
+
+def renamed(section: GeneratorSection, changes: dict[str, Any]) -> GeneratorSection:
+    """The section for another generator: its parameters and the like stay, as far as its kind takes them."""
+    (kind,) = (name for name in changes if name in KINDS)
+    strays = {field.name for field in attrs.fields(GeneratorSection)} - {*KINDS[kind]}
+    usual = GeneratorSection()
+    dropped = {name: getattr(usual, name) for name in strays}
+    return evolved(section, {**dropped, "name": "", **changes})
+
+
+def evolved(section: GeneratorSection, changes: dict[str, Any]) -> GeneratorSection:
+    """The section changed; RequestError for what does not fit together."""
+    try:
+        return attrs.evolve(section, **changes)
+    except DocumentError as error:
+        raise RequestError("; ".join(str(fault) for fault in error.faults)) from None
 
 
 def evaluator_section(section: EvaluatorSection, over: Overrides) -> EvaluatorSection:
@@ -84,6 +119,13 @@ def evaluator_section(section: EvaluatorSection, over: Overrides) -> EvaluatorSe
         words = words_of(over.evaluator, "--evaluator")
         changes |= {"command": PYTEST if words == ("pytest",) else words, "name": ""}
     return attrs.evolve(section, **{name: value for name, value in changes.items() if value is not None})
+
+
+def sandbox_section(
+    section: SandboxSection, backend: Literal["auto", "bubblewrap", "containment"] | None
+) -> SandboxSection:
+    """The limits stay; a container's engine and image go with it."""
+    return section if backend is None else attrs.evolve(section, backend=backend, engine="", image="")
 
 
 def budget_section(section: BudgetSection, limits: Limits) -> BudgetSection:

@@ -13,21 +13,24 @@ from rich.text import Text
 from orchestrator.cli.appearance import Marks
 from orchestrator.cli.attemptlines import attempt_line, header
 from orchestrator.cli.inert import one_line
-from orchestrator.cli.wording import duration
+from orchestrator.cli.isolationlines import isolation_lines
+from orchestrator.cli.wording import count_of, duration
 from orchestrator.run import Run
-from orchestrator_events.execution import ExecutionStart, SubscriberFailed
+from orchestrator_events.execution import ExecutionStart, IsolationEstablished, SecretFound, SubscriberFailed
 from orchestrator_events.record import Record
 from orchestrator_events.run import (
     AttemptFailed,
     AttemptPassed,
     BudgetOverrun,
     CandidateGenerated,
+    CasesPinned,
     EvaluationStarted,
     GenerationAbandoned,
+    GenerationRetried,
     GenerationStarted,
 )
 
-__all__ = ["EFFECTS", "HEARTBEAT_S", "PlainScreen", "lines_of"]
+__all__ = ["EFFECTS", "HEARTBEAT_S", "PlainScreen", "lines_of", "pinned_words"]
 
 EFFECTS: Final = (GenerationStarted, CandidateGenerated, EvaluationStarted)
 """Records after which something is waited for."""
@@ -89,10 +92,20 @@ def lines_of(run: Run, record: Record, marks: Marks) -> Iterator[Text]:
     match record.event:
         case ExecutionStart() as event:
             yield header(run, event, marks)
+        case IsolationEstablished() as event:
+            yield from isolation_lines(event, marks)
+        case CasesPinned() as event:
+            yield Text(f"pinned  {pinned_words(event)}", "dim")
         case AttemptFailed() | AttemptPassed():
             yield attempt_line(run, run.attempts[-1], marks)
         case BudgetOverrun() as event:
             yield Text(f"#{event.attempt:<2}  used more than was reserved: {', '.join(event.limits)}", "yellow")
+        case GenerationRetried() as event:
+            why = one_line(event.reason, REASON, marks.ellipsis)
+            yield Text(f"#{event.attempt:<2}  retry {event.retry} in {duration(event.wait_us)}: {why}", "yellow")
+        case SecretFound() as event:
+            found = f"secret {event.secret} found in {event.place}" + (", refused" if event.is_refused else "")
+            yield Text(one_line(found, REASON, marks.ellipsis), "red")
         case GenerationAbandoned() as event:
             yield Text(f"#{event.attempt:<2}  call abandoned: {one_line(event.reason, REASON, marks.ellipsis)}")
         case SubscriberFailed() as event:
@@ -100,3 +113,10 @@ def lines_of(run: Run, record: Record, marks: Marks) -> Iterator[Text]:
             yield Text(one_line(failed, REASON, marks.ellipsis), "yellow")
         case _:
             return
+
+
+def pinned_words(event: CasesPinned) -> str:
+    """How many cases must pass, and how many must fail."""
+    passing = f"exactly {count_of(len(event.cases), 'case')} must pass" if event.cases else ""
+    failing = f"{count_of(len(event.controls), 'control')} must fail" if event.controls else ""
+    return ", ".join(filter(None, (passing, failing)))

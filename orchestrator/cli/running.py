@@ -7,7 +7,7 @@ import sys
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import attrs
 
@@ -49,13 +49,25 @@ def run_spec(
         return conductor.conduct(spec)
 
 
-def resume_run(run_name: str, config: Path | None, limits: Limits, *, runs: Path, manner: Manner) -> ExitCode:
+def resume_run(
+    run_name: str,
+    config: Path | None,
+    limits: Limits,
+    *,
+    runs: Path,
+    manner: Manner,
+    require_isolation: Literal["none", "basic", "strong"] | None = None,
+) -> ExitCode:
     """Go on with a run under the configuration it was started with, or the one named, limits changed as given."""
     place = RunPlace.at(runs)
     with closing(place.journal_to_read()) as journal:
         run_id = run_blocking(find_run(journal, run_name))
     configuration = place.kept_configuration(run_id) if config is None else load_configuration(config)
-    configuration = attrs.evolve(configuration, budget=budget_section(configuration.budget, limits))
+    configuration = attrs.evolve(
+        configuration,
+        budget=budget_section(configuration.budget, limits),
+        require_isolation=require_isolation or configuration.require_isolation,
+    )
     place = RunPlace.at(runs, configuration.journal, configuration.evaluator.candidate_file)
     with closing(place.journal_to_write()) as journal:
         orchestrator = assemble(configuration, journal=journal)

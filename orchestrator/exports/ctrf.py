@@ -8,7 +8,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from orchestrator.attempt import Attempt
 from orchestrator.exports.decisive import decisive, identity_of, stamp
-from orchestrator.outcome import DISCLAIMER, attempt_json
+from orchestrator.outcome import DISCLAIMER, attempt_json, isolation_json
 from orchestrator.run import Run
 from orchestrator_events.verdict import CaseResult
 from orchestrator_states.run import RunState
@@ -61,7 +61,8 @@ def environment_of(run: Run) -> dict[str, Any]:
     identity = identity_of(run)
     names = ("generator", "evaluator", "strategy", "language")
     told = {name: identity[name] for name in names if name in identity}
-    return {"run": run.run_id, "spec_digest": run.spec.digest} | told
+    held = {} if run.isolation is None else {"isolation": isolation_json(run.isolation)}
+    return {"run": run.run_id, "spec_digest": run.spec.digest} | told | held
 
 
 def names_of(attempt: Attempt) -> list[str]:

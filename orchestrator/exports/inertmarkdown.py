@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.excerpt import excerpt
+from orchestrator.excerpt import inert
 
 __all__ = ["block", "span"]
 
@@ -21,7 +21,7 @@ def span(text: str, limit: int = 300) -> str:
 
     An empty text is an empty string, since there is no empty code span.
     """
-    line = " ".join(excerpt(text, len(text)).split())
+    line = " ".join(inert(text).split())
     line = line if len(line) <= limit else f"{line[: limit - 1]}…"
     if not line:
         return ""
@@ -32,7 +32,7 @@ def span(text: str, limit: int = 300) -> str:
 
 def block(text: str, language: str = "") -> str:
     """The text as a fenced block, whole but for control characters; ends in a newline."""
-    plain = excerpt(text, len(text))
+    plain = inert(text)
     fence = "`" * max(SHORTEST_FENCE, longest_run(plain) + 1)
     end = "" if plain.endswith("\n") or not plain else "\n"
     return f"{fence}{NOT_A_LANGUAGE.sub('', language)}\n{plain}{end}{fence}\n"

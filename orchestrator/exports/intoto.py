@@ -69,6 +69,8 @@ def configuration_of(run: Run, chosen: Attempt) -> list[dict[str, Any]]:
     """What the result depends on, each by its digest or in full."""
     start, head = start_of(run), report_of(run).journal_head
     told = {"kind": DISCLAIMER, "run": run.run_id, "state": str(run.state), "attempt": chosen.number}
+    held = {"generator": chosen.generator_isolation, "evaluator": chosen.evaluator_isolation}
+    told |= {"isolation": held, "integrity": chosen.integrity}
     record = {**told, "head": head.digest, "count": head.count}
     return [
         {

@@ -7,7 +7,7 @@ from io import BytesIO
 from xml.etree import ElementTree as ET
 
 from orchestrator.attempt import Attempt
-from orchestrator.excerpt import excerpt
+from orchestrator.excerpt import excerpt, inert
 from orchestrator.exports.decisive import identity_of, stamp
 from orchestrator.outcome import DISCLAIMER
 from orchestrator.run import Run
@@ -138,4 +138,4 @@ def duration_of(attempt: Attempt) -> int:
 
 def text_of(text: str) -> str:
     """A text, bounded, with nothing in it that XML forbids or a terminal would act on."""
-    return excerpt(text).translate(NOT_XML)
+    return inert(excerpt(text)).translate(NOT_XML)

@@ -6,20 +6,24 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from orchestrator.history import tables_in
 from orchestrator_events.codec import blobs_of
 from orchestrator_events.errors import JournalError
-from orchestrator_events.execution import ExecutionStart
+from orchestrator_events.execution import ChildStarted, ExecutionStart
 from orchestrator_events.record import Entry, Record
 from orchestrator_states.catalogue import LIFECYCLES, lifecycle
 
-__all__ = ["EXPORT_FORMAT", "link_of", "opening_of", "texts_of"]
+__all__ = ["DEEPEST", "EXPORT_FORMAT", "children_of", "link_of", "opening_of", "texts_of"]
 
 EXPORT_FORMAT: Final = "orchestrator.export/1"
 """Name and version of the form."""
 
+DEEPEST: Final = 8
+"""How deep runs may lie inside runs in an export."""
+
 
 def opening_of(record: Record) -> dict[str, Any]:
-    """What an export begins with: its form, the run and the table."""
+    """What an export begins with: its form, the run, the table, and those of generated lifecycles beside it."""
     table = lifecycle(record.lifecycle) if record.lifecycle in LIFECYCLES else None
     digest = record.event.table_digest if isinstance(record.event, ExecutionStart) else ""
     if table is None or table.digest != digest:
@@ -29,7 +33,9 @@ def opening_of(record: Record) -> dict[str, Any]:
             run_id=record.run_id,
             sequence=record.sequence,
         )
-    return {"format": EXPORT_FORMAT, "run": record.run_id, "table": table.as_json()}
+    opening = {"format": EXPORT_FORMAT, "run": record.run_id, "table": table.as_json()}
+    tables = tables_in(record.event) if isinstance(record.event, ExecutionStart) else {}
+    return {**opening, "tables": tables} if tables else opening
 
 
 def link_of(entry: Entry) -> dict[str, Any]:
@@ -46,3 +52,9 @@ def texts_of(record: Record) -> Iterator[tuple[str, str]]:
     """Digest and text of each blob that a record names."""
     for blob in blobs_of(record.event):
         yield blob.digest, blob.data.decode()
+
+
+def children_of(record: Record) -> Iterator[str]:
+    """The run that a record announces as a child."""
+    if isinstance(record.event, ChildStarted):
+        yield record.event.child_id

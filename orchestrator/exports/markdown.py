@@ -11,7 +11,8 @@ from orchestrator.exports.inertmarkdown import block, span
 from orchestrator.history import report_of
 from orchestrator.outcome import DISCLAIMER
 from orchestrator.run import Run
-from orchestrator_events.execution import ExecutionEnd
+from orchestrator_events.execution import ExecutionEnd, SecretFound
+from orchestrator_events.isolation import Isolation
 from orchestrator_events.verdict import CaseResult
 from orchestrator_states.path import span as time_span
 from orchestrator_states.run import RunState
@@ -19,6 +20,11 @@ from orchestrator_states.run import RunState
 __all__ = ["export_markdown"]
 
 SHORT_DIGEST = 12
+INTEGRITY = {
+    "separate": "separate; the judge ran in a process that the candidate was not in.",
+    "cooperative": "cooperative; the candidate shared the judge's process, and could have forged its verdict.",
+    "host": "host; the evaluator does not say who held the judge.",
+}
 
 
 def export_markdown(run: Run) -> str:
@@ -34,6 +40,8 @@ def export_markdown(run: Run) -> str:
         *facts(run),
         "## Outcome\n",
         *outcome(run),
+        "## Isolation\n",
+        *isolation(run),
         "## Budget\n",
         "\n".join(budget_table(run)) + "\n",
         "## Attempts\n",
@@ -70,6 +78,29 @@ def outcome(run: Run) -> Iterator[str]:
             yield f"It has no result {after}; it is {run.state}{': ' + why if why else ''}.\n"
 
 
+def isolation(run: Run) -> Iterator[str]:
+    """What held generator and evaluation in, and who held the judge; no option leaves it out."""
+    found = run.isolation
+    if found is None:
+        yield "Nobody found out what held generator and evaluator in.\n"
+        return
+    required = f"- Required: {span(found.required)}"
+    yield "\n".join([required, *held("Generator", found.generator), *held("Evaluator", found.evaluator)]) + "\n"
+    if integrity := report_of(run).integrity:
+        yield f"Integrity: {INTEGRITY.get(integrity, span(integrity))}\n"
+
+
+def held(role: str, found: Isolation) -> Iterator[str]:
+    """What holds one of the two, whole."""
+    yield f"- {role}: {span(found.label)}" + ("; nothing holds it" if found.level == "none" else "")
+    lists = {"Limits": found.limits, "Not enforced": found.not_enforced}
+    for name, values in lists.items():
+        if values:
+            yield f"  - {name}: {', '.join(span(value) for value in values)}"
+    if found.probes:
+        yield f"  - Probes: {', '.join(f'{span(probe.name)} {span(probe.outcome)}' for probe in found.probes)}"
+
+
 def budget_table(run: Run) -> Iterator[str]:
     """Every limit and what was used of it; money where there is any."""
     ledger, budget = run.ledger, run.ledger.budget
@@ -92,15 +123,17 @@ def budget_table(run: Run) -> Iterator[str]:
 def attempts_table(run: Run) -> Iterator[str]:
     """One line an attempt: digests, times and counts, nothing that others wrote."""
     closest = run.closest
-    yield "| attempt | prompt | candidate | generation | evaluation | passed | not passed | |"
-    yield "| ---: | --- | --- | ---: | ---: | ---: | ---: | --- |"
+    yield "| attempt | prompt | answer | candidate | generation | evaluation | passed | not passed | integrity | |"
+    yield "| ---: | --- | --- | --- | ---: | ---: | ---: | ---: | --- | --- |"
     for each in run.attempts:
         generated = each.generated
         made = "" if generated is None else short(generated.candidate.digest)
         took = "" if generated is None else time_span(generated.duration_us)
         judged = "" if generated is None or each.outcome is None else time_span(each.outcome.duration_us)
         counts = ["", ""] if generated is None else [str(len(each.passed)), str(len(each.failing))]
-        cells = [str(each.number), short(each.ready.prompt.digest), made, took, judged, *counts]
+        answer = "" if each.answer is None else short(each.answer.answer.digest)
+        integrity = each.integrity if each.integrity in INTEGRITY else ""
+        cells = [str(each.number), short(each.ready.prompt.digest), answer, made, took, judged, *counts, integrity]
         yield f"| {' | '.join([*cells, remark(each, is_closest=each is closest)])} |"
 
 
@@ -149,12 +182,21 @@ def candidate(run: Run, attempt: Attempt) -> Iterator[str]:
         return
     yield f"## Candidate of attempt {attempt.number}\n"
     yield f"SHA-256 {span(made.digest)}\n"
+    if names := secrets_in(run, made):
+        yield f"Not shown here: it holds {', '.join(map(span, names))}, which must stay secret.\n"
+        return
     language = str(identity_of(run).get("language", ""))
     if not made.files:
         yield block(made.text, language)
     for path, text in made.files.items():
         yield f"{span(path)}\n"
         yield block(text, language)
+
+
+def secrets_in(run: Run, made: Candidate) -> list[str]:
+    """Names of the secrets that were found in a candidate; what they are is nowhere recorded."""
+    found = [each.event for each in run.records if isinstance(each.event, SecretFound)]
+    return list(dict.fromkeys(event.secret for event in found if event.place.startswith(made.digest)))
 
 
 def record(run: Run) -> Iterator[str]:

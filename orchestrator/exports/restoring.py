@@ -9,8 +9,9 @@ from orchestrator.errors import DocumentError
 from orchestrator.exports.links import opening_of
 from orchestrator.faults import Fault
 from orchestrator.importing import Export, Link
+from orchestrator.paths import UnsafeRunIdError, refuse_unsafe_run_id
 from orchestrator_events.codec import blobs_of, decode
-from orchestrator_events.errors import EventError, JournalError
+from orchestrator_events.errors import EventError, JournalConflictError, JournalError
 from orchestrator_events.journal import Batch, Head, Journal
 from orchestrator_events.record import GENESIS, Record, chain_digest
 
@@ -18,11 +19,31 @@ __all__ = ["import_export"]
 
 
 async def import_export(journal: Journal, export: Export) -> Head:
-    """Append the records of an export to a journal that has none of the run; the head it then has there.
+    """Append the records of an export, and of the runs inside it, to a journal that has none of them.
 
-    All of them or none: an export of the journal is then the same text. Raises DocumentError when the export is
-    torn or does not hold together, JournalConflictError when the journal has the run already.
+    The head that the outermost run then has there. All of them or none: an export of the journal is then the same
+    text. Raises DocumentError when the export is torn or does not hold together, JournalConflictError when the
+    journal has one of the runs already.
     """
+    batches = tuple(batches_of(export))
+    for batch in batches[1:]:
+        if (await journal.head(batch.run_id)).count:
+            raise JournalConflictError(
+                f"the journal has the run {batch.run_id} already: import into another journal",
+                run_id=batch.run_id,
+                sequence=1,
+            )
+    for batch in batches:
+        await journal.append(batch)
+    return Head(export.links[-1].digest, len(export.links))
+
+
+def batches_of(export: Export) -> Iterator[Batch]:
+    """What is appended: the run itself, then those inside it."""
+    try:
+        refuse_unsafe_run_id(export.run_id)
+    except UnsafeRunIdError as error:
+        raise refused(export, "$.run", str(error)) from error
     if export.torn:
         raise refused(export, "", f"its end is torn: {export.torn}")
     check_texts(export)
@@ -31,10 +52,11 @@ async def import_export(journal: Journal, export: Export) -> Head:
         opening = opening_of(records[0])
     except JournalError as error:
         raise refused(export, "$.table", str(error)) from error
-    if opening["table"] != export.table:
+    if (opening["table"], opening.get("tables", {})) != (export.table, export.tables):
         raise refused(export, "$.table", "not the table that the first record names")
-    await journal.append(Batch(export.run_id, records))
-    return Head(export.links[-1].digest, len(records))
+    yield Batch(export.run_id, records)
+    for child in export.children:
+        yield from batches_of(child)
 
 
 def check_texts(export: Export) -> None:

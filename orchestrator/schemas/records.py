@@ -25,6 +25,13 @@ TEXTS: Final = {
     "additionalProperties": TEXT,
 }
 
+TABLES: Final[dict[str, Any]] = {
+    "description": "Tables of generated lifecycles that share the run's stream, by name.",
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": {"$ref": "#/$defs/Table"},
+}
+
 
 def record_schema() -> dict[str, Any]:
     """One record; `event` has the fields of the event that `name` names."""
@@ -43,22 +50,31 @@ def export_schema() -> dict[str, Any]:
             "table": {"$ref": "#/$defs/Table"},
             "records": {"type": "array", "minItems": 1, "items": closed(link)},
             "blobs": TEXTS,
-        }
+            "tables": TABLES,
+            "children": {
+                "description": "Exports of the runs that this one started, in order.",
+                "type": "array",
+                "minItems": 1,
+                "items": {"$ref": "#/$defs/Export"},
+            },
+        },
+        optional=("tables", "children"),
     )
-    return {**document, "$defs": definitions}
+    return {**document, "$defs": dict(sorted({**definitions, "Export": document}.items()))}
 
 
 def line_schema() -> dict[str, Any]:
-    """An export's line; the first one also says what it is the export of."""
+    """An export's line; the first one of each run also says what it is the export of."""
     link, definitions = link_of()
     opening = {"format": {"const": EXPORT_FORMAT}, "run": TEXT, "table": {"$ref": "#/$defs/Table"}}
-    line = closed({**opening, **link, "blobs": TEXTS}, optional=tuple(opening))
+    further = {**opening, "tables": TABLES}
+    line = closed({**further, **link, "blobs": TEXTS}, optional=tuple(further))
     is_first = {"properties": {"sequence": {"const": 1}}}
     return {
         **line,
         "if": is_first,
         "then": {"required": list(opening)},
-        "else": {"properties": dict.fromkeys(opening, False)},
+        "else": {"properties": dict.fromkeys(further, False)},
         "$defs": definitions,
     }
 

@@ -8,6 +8,7 @@ from orchestrator.outcome import DISCLAIMER, UsageTotals
 from orchestrator.schemas.records import SHA256
 from orchestrator.schemas.shapes import Shapes, closed
 from orchestrator_events.budget import Charge
+from orchestrator_events.isolation import LEVELS, Isolation
 from orchestrator_events.verdict import CaseStatus
 from orchestrator_states.run import RunState
 
@@ -16,6 +17,7 @@ __all__ = ["result_schema"]
 TEXT: Final = {"type": "string"}
 COUNT: Final = {"type": "integer", "minimum": 0}
 SPEC_DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+INTEGRITIES: Final = ("separate", "cooperative", "host")
 ATTEMPT: Final = {"$ref": "#/$defs/Attempt"}
 WRITTEN: Final = {
     "exit_code": {"type": "integer"},
@@ -60,6 +62,8 @@ def report_fields(shapes: Shapes) -> dict[str, Any]:
         "generator": TEXT,
         "evaluator": TEXT,
         "strategy": TEXT,
+        "isolation": maybe(isolation(shapes)),
+        "integrity": {"enum": ["", *INTEGRITIES]},
         "attempts": COUNT,
         "generator_invocations": COUNT,
         "usage": shapes.of(UsageTotals),
@@ -68,6 +72,12 @@ def report_fields(shapes: Shapes) -> dict[str, Any]:
         "errors": {"type": "array", "items": TEXT},
         "journal_head": closed({"digest": SHA256, "count": COUNT}),
     }
+
+
+def isolation(shapes: Shapes) -> dict[str, Any]:
+    """What held generator and evaluation in, as it was found."""
+    level = {"enum": list(LEVELS)}
+    return closed({"required": level, "generator": shapes.of(Isolation), "evaluator": shapes.of(Isolation)})
 
 
 def attempt(shapes: Shapes) -> dict[str, Any]:
@@ -84,6 +94,11 @@ def attempt(shapes: Shapes) -> dict[str, Any]:
             "passed": {"type": "array", "items": TEXT},
             "failing": {"type": "array", "items": closed(case)},
             "error": TEXT,
+            "answer": maybe(SHA256),
+            "extraction": TEXT,
+            "generator_isolation": TEXT,
+            "evaluator_isolation": TEXT,
+            "integrity": {"enum": ["", *INTEGRITIES]},
             "reused_from": COUNT,
             "charge": maybe(shapes.of(Charge)),
         }

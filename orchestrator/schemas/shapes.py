@@ -90,6 +90,8 @@ class Shapes:
         optional: list[str] = []
         twins: list[Schema] = []
         for field in attrs.fields(declared):
+            if not field.metadata.get("is_sent", True):
+                continue
             schema = {**self.of(hints[field.name]), **default_of(field)} if self.is_file else self.of(hints[field.name])
             spelled = field.name.replace("_", "-")
             names = (spelled, field.name) if self.is_file and spelled != field.name else (field.name,)

@@ -21,14 +21,24 @@ from orchestrator import (
     SeedMixing,
 )
 from orchestrator.assembly import ConfigurationError, assemble
-from orchestrator.configuration import Configuration, load_configuration
+from orchestrator.configuration import Configuration, configuration_json, load_configuration, settled
 from orchestrator.errors import DocumentError
 from orchestrator.evaluators.command import CommandEvaluator
+from orchestrator.evaluators.separate import SeparateEvaluator
 from orchestrator.generators.command import CommandGenerator
+from orchestrator.generators.process import ProcessGenerator
+from orchestrator.pins import Pins, save_pins
+from orchestrator.prices import load_prices
+from orchestrator.retries import RetryPolicy
+from orchestrator.sandbox.choice import SandboxChoice
+from orchestrator.sandbox.port import EVAL, Limits
 
 WHOLE = """
 language = "go"
 journal = "kept/journal.sqlite"
+require-isolation = "basic"
+secrets = ["CONFIGURED_SECRET"]
+refuse-secrets = true
 
 [generator]
 command = "cat answer"
@@ -36,6 +46,8 @@ name = "reader"
 input = "json"
 output = "json"
 environment = ["API_KEY", "MODEL_*"]
+network = "none"
+readable = ["weights", "/opt/model"]
 parameters = { temperature = 0.2, max_tokens = 4000 }
 time = "2m"
 max-prompt-characters = 100_000
@@ -49,7 +61,24 @@ report = "ctrf"
 report-file = "report.json"
 name = "judge"
 environment = ["GOPATH"]
+readable = ["vectors"]
+work = "scratch"
 time = 30
+
+[sandbox]
+backend = "containment"
+memory = "512M"
+memory-total = "2 GiB"
+processes = 40
+file-size = "unlimited"
+scratch = 1_000_000
+open-files = "1k"
+
+[retries]
+retries = 5
+first-wait = "100ms"
+factor = 3
+longest-wait = 60
 
 [budget]
 attempts = "unlimited"
@@ -89,8 +118,9 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_everything(directory: Path) -> None:
+def test_everything(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each key of the file arrives where it belongs, paths below the file's own directory."""
+    monkeypatch.setenv("CONFIGURED_SECRET", "sk-0123456789abcdef")
     made = assemble(load_configuration(directory / "loop.toml"))
     generator, evaluator = made.driver.generator, made.driver.evaluator
     assert isinstance(generator, CommandGenerator)
@@ -98,15 +128,22 @@ def test_everything(directory: Path) -> None:
     assert (
         generator.command, generator.name, generator.input, generator.output, generator.environment,
         generator.cwd, generator.seconds, generator.max_prompt_characters, generator.output_limit,
+        generator.network, generator.readable, generator.sandbox,
     ) == (
         ("cat", "answer"), "reader", "json", "json", ("API_KEY", "MODEL_*"), directory, 120, 100_000, 5_000,
+        "none", (directory / "weights", Path("/opt/model")), SandboxChoice(backend="containment"),
     )  # fmt: skip
     assert (
         evaluator.command, evaluator.suite, evaluator.candidate_file, evaluator.report, evaluator.report_file,
-        evaluator.name, evaluator.environment, evaluator.seconds,
+        evaluator.name, evaluator.environment, evaluator.seconds, evaluator.work, evaluator.readable,
+        evaluator.sandbox, evaluator.limits,
     ) == (
         (str(directory / "judge"), "{candidate}"), directory / "suite", "answer.go", "ctrf", "report.json",
-        "judge", ("GOPATH",), 30,
+        "judge", ("GOPATH",), 30, "scratch", (directory / "vectors",), SandboxChoice(backend="containment"),
+        Limits(
+            processes=40, memory_bytes=512 * 1024**2, memory_total_bytes=2 * 1024**3, file_bytes=None,
+            scratch_bytes=1_000_000, open_files=1_000,
+        ),
     )  # fmt: skip
     assert (made.language, made.parameters, made.budget, made.strategy, made.augmentations) == (
         "go",
@@ -122,6 +159,12 @@ def test_everything(directory: Path) -> None:
             seeds=(CodeSeed("lexer", "package lexer"),),
         ),
     )  # fmt: skip
+    assert (made.require_isolation, made.retries, repr(made.secrets), made.refuse_secrets) == (
+        "basic",
+        RetryPolicy(retries=5, first_wait=0.1, factor=3, longest_wait=60),
+        "Secrets(CONFIGURED_SECRET)",
+        True,
+    )
     assert load_configuration(directory / "loop.toml").journal == directory / "kept" / "journal.sqlite"
 
 
@@ -132,6 +175,128 @@ def test_nothing(tmp_path: Path) -> None:
     assert loaded.budget.budget() == Budget()
     assert loaded.strategies == Configuration().strategies
     assert loaded.generator.directory == tmp_path
+    assert (loaded.require_isolation, loaded.retries.policy(), loaded.sandbox.choice()) == (
+        "none", RetryPolicy(), SandboxChoice(),
+    )  # fmt: skip
+    assert loaded.sandbox.limits(EVAL.limits) == EVAL.limits
+
+
+def test_a_function(tmp_path: Path) -> None:
+    """A function is found from the directory of the file, whatever the current one is."""
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "loop.toml").write_text(
+        """
+        [generator]
+        function = "models:generate"
+        path = ["sources"]
+        environment = ["API_KEY"]
+        network = "none"
+        readable = ["~/weights"]
+        sandbox = "containment"
+        time = "30s"
+        output-limit = 5_000
+        max-prompt-characters = 100
+        [evaluator]
+        suite = "suite"
+        """
+    )
+    made = assemble(load_configuration(tmp_path / "loop.toml")).driver.generator
+    assert isinstance(made, ProcessGenerator)
+    assert (
+        made.function, made.name, made.path, made.cwd, made.environment, made.network, made.readable, made.seconds,
+        made.output_limit, made.max_prompt_characters, made.sandbox,
+    ) == (
+        "models:generate", "models:generate", (tmp_path / "sources",), tmp_path, ("API_KEY",), "none",
+        (Path.home() / "weights",), 30, 5_000, 100, SandboxChoice(backend="containment"),
+    )  # fmt: skip
+
+
+def test_a_separate_judge(tmp_path: Path) -> None:
+    """A judge in a process of its own takes the keys of its kind; pins and controls are the run's."""
+    (tmp_path / "suite").mkdir()
+    pins = Pins(spec_digest="sha256:" + "0" * 64, cases=("test_answer::test_it",))
+    save_pins(pins, tmp_path / "pins.json")
+    (tmp_path / "loop.toml").write_text(
+        """
+        [generator]
+        command = "cat"
+        [evaluator]
+        runner = "separate"
+        suite = "suite"
+        candidate-file = "answer.py"
+        modules = ["answer"]
+        shared = ["words.json"]
+        framework = "unittest"
+        arguments = ["test_answer"]
+        call-time = "2s"
+        time = "30s"
+        environment = ["MODE"]
+        readable = ["vectors"]
+        work = "scratch"
+        pins = "pins.json"
+        controls = ["test_answer::test_must_fail"]
+        """
+    )
+    made = assemble(load_configuration(tmp_path / "loop.toml"))
+    judge = made.driver.evaluator
+    assert isinstance(judge, SeparateEvaluator)
+    assert (
+        judge.suite, judge.candidate_file, judge.modules, judge.shared, judge.framework, judge.arguments,
+        judge.call_seconds, judge.seconds, judge.environment, judge.readable, judge.work, made.pins, made.controls,
+    ) == (
+        tmp_path / "suite", "answer.py", ("answer",), ("words.json",), "unittest", ("test_answer",),
+        2, 30, ("MODE",), (tmp_path / "vectors",), "scratch", pins, ("test_answer::test_must_fail",),
+    )  # fmt: skip
+
+
+PRICES = """
+as-of = "2026-01-31"
+currency = "EUR"
+[models.small]
+input = "0.10"
+output = "0.40"
+"""
+
+
+def test_a_model(tmp_path: Path) -> None:
+    """A model behind a server takes the keys that say which, how it is asked, and what of its answer counts."""
+    pytest.importorskip("openai", reason="the SDK is not installed")
+    from orchestrator.generators.openai import OpenAIGenerator
+
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "prices.toml").write_text(PRICES)
+    (tmp_path / "loop.toml").write_text(
+        """
+        [generator]
+        model = "small"
+        base-url = "http://127.0.0.1:8080/v1"
+        api-key-variable = "LOCAL_KEY"
+        stream = false
+        extraction = "fenced"
+        prices = "prices.toml"
+        system = "Answer with code."
+        extra-body = { top_k = 3 }
+        max-tokens-name = "max_tokens"
+        use-proxies = true
+        parameters = { temperature = 0.2 }
+        time = 30
+        output-limit = 5_000
+        [evaluator]
+        suite = "suite"
+        candidate-file = "answer.py"
+        """
+    )
+    made = assemble(load_configuration(tmp_path / "loop.toml"))
+    generator = made.driver.generator
+    assert isinstance(generator, OpenAIGenerator)
+    assert (
+        generator.model, generator.base_url, generator.api_key_variable, generator.stream, generator.extraction,
+        generator.system, generator.extra_body, generator.max_tokens_name, generator.trust_env, generator.seconds,
+        generator.answer_limit, generator.prices, made.parameters,
+    ) == (
+        "small", "http://127.0.0.1:8080/v1", "LOCAL_KEY", False, "fenced", "Answer with code.", {"top_k": 3},
+        "max_tokens", True, 30, 5_000, load_prices(tmp_path / "prices.toml"), {"temperature": 0.2},
+    )  # fmt: skip
 
 
 def refused(tmp_path: Path, text: str) -> list[str]:
@@ -173,7 +338,72 @@ def test_all_faults_at_once(tmp_path: Path) -> None:
         ("strategy = []", "$.strategy: an empty list: name a strategy, or leave the key out"),
         (
             '[generator]\ncommand = "cat"\nentry-point = "x"',
-            "a generator is either a command or an entry-point: remove one of them",
+            (
+                "command and entry-point at once: a generator is one of command, function, entry-point, model, "
+                "so keep one of them"
+            ),
+        ),
+        (
+            '[generator]\nfunction = "a:b"\nmodel = "small"\ncommand = "cat"',
+            (
+                "$.generator: command and function and model at once: a generator is one of command, function, "
+                "entry-point, model, so keep one of them"
+            ),
+        ),
+        (
+            '[generator]\ncommand = "cat"\nbase-url = "http://localhost/v1"',
+            "$.generator.base_url: a generator named by command does not take it: remove it",
+        ),
+        (
+            '[generator]\nmodel = "small"\nnetwork = "none"',
+            "$.generator.network: a generator named by model does not take it: remove it",
+        ),
+        (
+            '[generator]\nmodel = "small"\napi-key-variable = "sk-123"',
+            (
+                "$.generator.api_key_variable: expected the name of an environment variable, such as OPENAI_API_KEY, "
+                "and not its value"
+            ),
+        ),
+        (
+            'secrets = ["sk-0123456789"]',
+            "$.secrets: expected the name of an environment variable, such as OPENAI_API_KEY, and not its value",
+        ),
+        (
+            '[evaluator]\nrunner = "separate"\nreport = "ctrf"',
+            '$.evaluator.report: an evaluator with runner = "separate" does not take it: remove it',
+        ),
+        (
+            '[evaluator]\nmodules = ["a"]',
+            '$.evaluator.modules: an evaluator with runner = "command" does not take it: remove it',
+        ),
+        (
+            '[sandbox]\nbackend = "container"',
+            "$.sandbox.image: a container needs an image: name one that has what is run",
+        ),
+        (
+            '[sandbox]\nimage = "python:3"',
+            '$.sandbox.image: belongs to backend = "container": add that, or remove it',
+        ),
+        (
+            '[sandbox]\nscratch = "unlimited"',
+            "$.sandbox.scratch: scratch space is memory and has to end: write a size such as 256M",
+        ),
+        (
+            '[sandbox]\nmemory = "lots"',
+            "$.sandbox.memory: expected a size above 0 such as 512M, 4 GiB, 65536, or 'unlimited', found 'lots'",
+        ),
+        (
+            '[retries]\nlongest-wait = "unlimited"',
+            "$.retries.longest_wait: a wait has to end: write a duration such as 30s",
+        ),
+        ("[retries]\nretries = -1", "$.retries.retries: must be 0 or more, found -1"),
+        (
+            'require-isolation = "stong"',
+            (
+                "$.require-isolation: expected one of 'none', 'basic', 'strong', found a string 'stong' "
+                "(did you mean 'strong'?)"
+            ),
         ),
         (
             '[strategy]\nkind = "naive-retry"\nvalues = {a = [1]}',
@@ -217,6 +447,12 @@ candidate-file = "answer.py"
             ConfigurationError,
             "no code seed is labelled 'sed': did you mean 'seed'?",
         ),
+        ('secrets = ["NOT_SET_HERE"]' + COMPLETE, ConfigurationError, "secrets name NOT_SET_HERE, which is not set"),
+        (
+            COMPLETE.replace('command = "cat"', 'function = "generate"'),
+            GeneratorUnavailableError,
+            "'generate' names no function: write it as 'module:function'",
+        ),
         (COMPLETE + '[augmentations]\nstyle = ["none.md"]', DocumentError, "none.md: no such file"),
     ],
 )
@@ -228,6 +464,25 @@ def test_what_cannot_be_started(tmp_path: Path, text: str, error: type[Exception
     (tmp_path / "loop.toml").write_text(text)
     with pytest.raises(error, match=told):
         assemble(load_configuration(tmp_path / "loop.toml"))
+
+
+def test_every_wrong_key_of_a_kind_is_told_at_once(tmp_path: Path) -> None:
+    """Keys that belong to another kind of generator are listed together with the faults of other tables."""
+    text = '[generator]\nentry-point = "x"\ninput = "json"\nsystem = "s"\n[retries]\nfactor = 0.5'
+    assert refused(tmp_path, text) == [
+        "$.generator.input: a generator named by entry-point does not take it: remove it",
+        "$.generator.system: a generator named by entry-point does not take it: remove it",
+        "$.retries.factor: must be 1 or more, found 0.5",
+    ]
+
+
+def test_a_configuration_that_is_kept_says_the_same(directory: Path) -> None:
+    """What is kept beside a run is read back as it was, from wherever that is done."""
+    configuration = load_configuration(directory / "loop.toml")
+    kept = settled(configuration, directory, "reader", "judge")
+    (directory / "elsewhere").mkdir()
+    (directory / "elsewhere" / "kept.json").write_text(json.dumps(configuration_json(kept)))
+    assert load_configuration(directory / "elsewhere" / "kept.json") == kept
 
 
 def test_files_need_no_name(tmp_path: Path) -> None:

@@ -51,6 +51,11 @@ def test_exhausted_as_plain_data() -> None:
         "passed": ["a"],
         "failing": [{"id": "b", "status": "failed", "message": "0 != 1", "severity": ""}],
         "error": "",
+        "answer": None,
+        "extraction": "",
+        "generator_isolation": "none (in-process)",
+        "evaluator_isolation": "none (in-process)",
+        "integrity": "host",
         "reused_from": 0,
         "charge": {"input_tokens": 30, "output_tokens": 4, "money_micro": 2, "estimated": False},
     }
@@ -62,12 +67,22 @@ def test_exhausted_as_plain_data() -> None:
         "passed": [],
         "failing": [],
         "error": "OSError: down",
+        "evaluator_isolation": "",
+        "integrity": "",
         "charge": {
             "input_tokens": result.usage.input_tokens - 30,
             "output_tokens": 1,
             "money_micro": 97,
             "estimated": True,
         },
+    }
+    held = {
+        "level": "none",
+        "backend": "in-process",
+        "version": "",
+        "probes": [],
+        "limits": [],
+        "not_enforced": ["files", "network", "memory", "processes", "environment", "end of a call that hangs"],
     }
     assert json.loads(json.dumps(result.as_json())) == {
         "kind": "workflow result; not a verification for deployment",
@@ -79,6 +94,8 @@ def test_exhausted_as_plain_data() -> None:
         "generator": "scripted",
         "evaluator": "scripted",
         "strategy": "failure-feedback",
+        "isolation": {"required": "none", "generator": held, "evaluator": held},
+        "integrity": "host",
         "attempts": 2,
         "generator_invocations": 2,
         "usage": {

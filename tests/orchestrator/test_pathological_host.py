@@ -47,6 +47,7 @@ from orchestrator_events.run import (
 SPEC = MergedSpec(intent="Set x to 1.")
 NAMES = [
     "execution:start",
+    "isolation:established",
     "prompt:ready",
     "generation:started",
     "candidate:generated",
@@ -75,7 +76,7 @@ def names_of(report: RunReport) -> list[str]:
 
 
 def test_quiet_run() -> None:
-    """With nobody in its way the run is these twelve records."""
+    """With nobody in its way the run is these thirteen records."""
     assert names_of(engine().run(SPEC)) == NAMES
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from orchestrator.quantities import parse_count, parse_duration, parse_money
+from orchestrator.quantities import parse_count, parse_duration, parse_money, parse_size
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,22 @@ def test_any_text(text: str) -> None:
         except ValueError:
             continue
         assert amount is None or amount > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (65_536, 65_536), ("65536 bytes", 65_536), ("1_000", 1_000), ("2k", 2_048), ("512M", 512 * 1024**2),
+        ("4 GiB", 4 * 1024**3), ("1tb", 1024**4), ("unlimited", None),
+    ],
+)  # fmt: skip
+def test_sizes(text: str | int, size: int | None) -> None:
+    """Sizes are bytes; every unit counts by 1024."""
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5G", "5x", "9" * 30, "1 G B"])
+def test_what_is_no_size(text: str) -> None:
+    """Anything else is refused with a word on how to write it."""
+    with pytest.raises(ValueError, match="expected a size above 0 such as 512M"):
+        parse_size(text)

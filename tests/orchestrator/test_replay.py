@@ -29,6 +29,8 @@ from orchestrator.journal.memory import MemoryJournal
 from orchestrator.narration import told
 from orchestrator.replay import ReplayError, rejudge, replay
 from orchestrator.testing import ManualClock, ScriptedEvaluator, ScriptedGenerator
+from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Charge
 from orchestrator_events.decision import Inject
 from orchestrator_events.event import Event, Fact
 from orchestrator_events.execution import (
@@ -36,9 +38,10 @@ from orchestrator_events.execution import (
     ApprovalRequested,
     ChildEnded,
     ChildStarted,
+    SecretFound,
     SubscriberFailed,
 )
-from orchestrator_events.run import GenerationRequested
+from orchestrator_events.run import AnswerReceived, CasesPinned, GenerationRequested, GenerationRetried
 
 SPEC = MergedSpec(intent="Count.", evals=(EvalCase(name="a"), EvalCase(name="b")))
 HALF: dict[str, bool | str] = {"a": True, "b": "no"}
@@ -46,6 +49,7 @@ WHOLE: dict[str, bool | str] = {"a": True, "b": True}
 
 DECISIONS = """\
 invocation 1, limits: attempts 3, repeats 3
+generator none (in-process), evaluator none (in-process)
 attempt 1 by parameter-variation {"t": [7]}, parameters {}
 the budget holds input_tokens N; wary: inject (Mind the gap.)
 candidate 2d711642 (text), charged about N + 1 tokens, 0 micro-units
@@ -111,6 +115,13 @@ def test_rare_events_in_words() -> None:
         SubscriberFailed(subscriber="s", event="e", error="E: x"),
         ChildStarted(child_id="c", lifecycle="run"),
         ChildEnded(child_id="c", head="0" * 64, count=3, status="passed"),
+        GenerationRetried(attempt=1, key="k", retry=2, reason="busy", wait_us=1_500_000, charge=Charge()),
+        AnswerReceived(attempt=1, key="k", answer=Blob("x"), extraction="fenced"),
+        AnswerReceived(attempt=1, key="k", answer=Blob("x"), extraction=""),
+        CasesPinned(cases=("a", "b"), controls=("c",)),
+        CasesPinned(cases=(), controls=("c",)),
+        SecretFound(secret="key", place="file a.py"),
+        SecretFound(secret="key", place="file a.py", is_refused=True),
         Unheard(),
     )
     assert [told(event) for event in events] == [
@@ -119,6 +130,13 @@ def test_rare_events_in_words() -> None:
         "s failed at e: E: x",
         "child c (run)",
         "child c: passed, 3 records, head 00000000",
+        "retry 2 after 1.5 s: busy",
+        "answer 2d711642, the candidate by fenced",
+        "answer 2d711642, no candidate could be taken from it",
+        "exactly 2 cases must pass; must fail: c",
+        "must fail: c",
+        "the secret key stands in file a.py; kept",
+        "the secret key stands in file a.py; refused",
         "",
     ]
 
@@ -138,12 +156,12 @@ def test_difference() -> None:
     export = recorded(["x"], [WHOLE])
     tables = {**export.table, "rows": list(export.table["rows"])[1:]}
     cases = {
-        "another target": (changed(export, 3, target="passed"), 4, "replaying it leads from generating to evaluating"),
-        "another sequence": (changed(export, 3, sequence=9), 4, "it says record 9"),
-        "an unknown event": (changed(export, 3, name="x:y"), 4, "unknown event 'x:y'"),
+        "another target": (changed(export, 4, target="passed"), 5, "replaying it leads from generating to evaluating"),
+        "another sequence": (changed(export, 4, sequence=9), 5, "it says record 9"),
+        "an unknown event": (changed(export, 4, name="x:y"), 5, "unknown event 'x:y'"),
         "an illegal event": (
-            attrs.evolve(export, links=(export.links[0], *export.links[2:])),
-            2,
+            attrs.evolve(export, links=(*export.links[:2], *export.links[3:])),
+            3,
             "is illegal in state",
         ),
         "another table": (

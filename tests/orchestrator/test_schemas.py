@@ -42,6 +42,7 @@ from orchestrator_events.budget import Charge, Reservation
 from orchestrator_events.codec import encode
 from orchestrator_events.decision import DecisionTaken
 from orchestrator_events.event import Fact
+from orchestrator_events.isolation import Isolation, Probe
 from orchestrator_events.record import Record
 from orchestrator_events.registry import event_class, event_names
 from orchestrator_events.verdict import CaseResult, CaseStatus
@@ -286,11 +287,14 @@ VALUES: dict[Any, Any] = {
     Budget: Budget(seconds=1.5),
     Reservation: Reservation(key="k"),
     Charge | None: Charge(),
+    Isolation: Isolation(level="basic", backend="containment", probes=(Probe("network", "allowed"),)),
     Charge: Charge(),
     Blob | None: Blob("text"),
     tuple[CaseResult, ...]: (CaseResult("a", CaseStatus.TIMED_OUT, "late", "critical"),),
     tuple[DecisionTaken, ...]: (DecisionTaken("s", "deny", "no"),),
     tuple[str, ...]: ("a", "b"),
+    tuple[Blob, ...]: (Blob("one"), Blob("two")),
+    int | None: 404,
 }
 
 

@@ -19,7 +19,7 @@ from orchestrator.journal.memory import MemoryJournal
 from orchestrator.testing import ScriptedEvaluator, ScriptedGenerator
 
 CHECKS = (
-    "chain", "head", "records", "digests", "table", "spec", "moves", "markers", "attempts", "prompts", "consents",
+    "chain", "head", "records", "digests", "table", "spec", "moves", "markers", "isolation", "attempts", "prompts", "consents",
     "budget", "verdicts", "results",
 )  # fmt: skip
 

@@ -80,6 +80,7 @@ def passed_instead(forgery: Any) -> None:
         "duration_us": 0,
         "is_pinned": True,
         "isolation": "none",
+        "integrity": "host",
     }
     bodies[at] = {**bodies[at], "name": "attempt:passed", "target": "passed", "event": event}
     forgery.document["records"] = [{"body": body} for body in [*bodies[: at + 1], *bodies[-2:]]]

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 CHECKS = (
-    "chain, head, records, digests, table, spec, moves, markers, attempts, prompts, consents, budget, verdicts, results"
+    "chain, head, records, digests, table, spec, moves, markers, isolation, attempts, prompts, consents, budget, "
+    "verdicts, results"
 )
 
 CONFIG = """
@@ -102,7 +103,8 @@ def test_damaged_journal(recorded: Any, command: str) -> None:
 
 REPLAYED = [
     "   1  ready > prompting        execution:start        invocation 1, limits: attempts 5, repeats 3",
-    "   2  prompting > generating   prompt:ready           attempt 1 by failure-feedback, parameters {}",
+    "   2  prompting                isolation:established  generator HELD, evaluator HELD",
+    "   3  prompting > generating   prompt:ready           attempt 1 by failure-feedback, parameters {}",
 ]
 
 
@@ -110,7 +112,7 @@ def test_replay(recorded: Any, normalised: Callable[[str], str]) -> None:
     """Each record is one line: its way through the table, and the decision."""
     outcome = recorded("replay", exported(recorded))
     lines = [line[:4] + line[14:] for line in normalised(outcome.out).splitlines()]
-    assert (outcome.code, outcome.err, lines[:2]) == (0, "", REPLAYED)
+    assert (outcome.code, outcome.err, lines[:3]) == (0, "", REPLAYED)
     assert [line.split("  ")[-1].strip() for line in lines[-3:]] == [
         "all 3 cases passed",
         "success after 2 answers",
@@ -131,8 +133,8 @@ def test_replay_difference(recorded: Any) -> None:
     path = recorded.directory / name
     path.write_text(path.read_text().replace('"target": "refining"', '"target": "passed"', 1))
     outcome = recorded("replay", name)
-    assert (outcome.code, len(outcome.out.splitlines())) == (6, 4)
-    assert outcome.err.startswith("difference: record 5 cannot be replayed: it says record 5 from evaluating to passed")
+    assert (outcome.code, len(outcome.out.splitlines())) == (6, 5)
+    assert outcome.err.startswith("difference: record 6 cannot be replayed: it says record 6 from evaluating to passed")
 
 
 def test_replay_with_the_suite(recorded: Any) -> None:

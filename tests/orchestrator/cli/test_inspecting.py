@@ -11,17 +11,25 @@ import pytest
 
 SHOWN = """\
 run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 repeats
+isolation  generator HELD · evaluator HELD
+not enforced: LIST
 #1   generate TIME TOKENS  evaluate TIME   1/3 passed  names_green: found ['red', 'blue']
 #2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
 #3   generate TIME TOKENS  evaluate TIME   1/3 passed  fixed 1, broke 2  names_red: found ['blue', 'green']
 exhausted (attempts) after 3 attempts  3 of 3 attempts used
+integrity: cooperative - the candidate shares the judge's process
 """
 
 ATTEMPT = """\
 run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 repeats
+isolation  generator HELD · evaluator HELD
+not enforced: LIST
 #2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
   prompt      sha256:DIGEST
   candidate   sha256:DIGEST
+  generator   HELD
+  evaluator   HELD
+  integrity   cooperative
   failed    names_green
       found ['red']
 """

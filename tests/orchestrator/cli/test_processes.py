@@ -20,8 +20,8 @@ PATIENCE_S = 30
 
 
 def started(workbench: Any, environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    """A run whose generator says that it is there, and then hangs."""
-    generator = f"sh -c 'echo $$ > {workbench.directory}/generator.pid; {arguments[0]}'"
+    """A run whose generator says on a FIFO that it is there, keeps that open, and then hangs."""
+    generator = f"sh -c 'exec 3> {workbench.directory}/life; echo here >&3; {arguments[0]}'"
     return subprocess.Popen(
         [*COMMAND, *workbench.judged("--generator", generator, *arguments[1:])],
         cwd=workbench.directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -33,32 +33,34 @@ def line_with(stream: IO[str], text: str) -> str:
     return next(line for line in stream if text in line)
 
 
-def pid_in(fifo: Path) -> int:
-    """The id that a program writes to a FIFO, as soon as it does."""
-    return int(fifo.read_text())
+@pytest.fixture
+def life(workbench: Any) -> Path:
+    """A FIFO that is at its end as soon as none of those lives who were started with it, wherever they are."""
+    path: Path = workbench.directory / "life"
+    os.mkfifo(path)
+    return path
 
 
-def is_alive(process: int) -> bool:
-    """Whether a process still runs (a zombie does not)."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def is_over(life: int) -> bool:
+    """Whether nobody holds the other end of a FIFO any more, within a second."""
+    return bool(select.select([life], [], [], 1)[0]) and os.read(life, 1) == b""
 
 
+@pytest.mark.parametrize("sandbox", ["auto", "containment"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_first_signal_ends_in_order(
-    workbench: Any, environment: dict[str, str], number: signal.Signals, code: int
+    workbench: Any, environment: dict[str, str], life: Path, number: signal.Signals, code: int, sandbox: str
 ) -> None:
     """A signal during a call ends the program called and the run; the history is saved and can be shown."""
-    os.mkfifo(workbench.directory / "generator.pid")
-    process = started(workbench, environment, "exec sleep 300", "--json")
-    generator = pid_in(workbench.directory / "generator.pid")
+    process = started(workbench, environment, "exec sleep 300", "--json", "--sandbox", sandbox)
+    reading = os.open(life, os.O_RDONLY)
+    assert os.read(reading, 100) == b"here\n"
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code
-    assert not is_alive(generator)
-    assert err.splitlines()[1:] == [
+    assert is_over(reading)
+    os.close(reading)
+    assert err.splitlines()[3:] == [
         f"{number.name}: ending the run in order; a second signal ends it at once",
         f"run {workbench.run_id} was stopped by {number.name}; its history is saved in runs/journal.sqlite",
         f"go on with it: orchestrator resume {workbench.run_id}",
@@ -68,6 +70,7 @@ def test_first_signal_ends_in_order(
     names = [record["body"]["name"] for record in json.loads(workbench("export", "last").out)["records"]]
     assert names == [
         "execution:start",
+        "isolation:established",
         "prompt:ready",
         "generation:started",
         "generation:abandoned",
@@ -76,18 +79,21 @@ def test_first_signal_ends_in_order(
     ]
 
 
-def test_second_signal_ends_at_once(workbench: Any, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("sandbox", ["auto", "containment"])
+def test_second_signal_ends_at_once(workbench: Any, environment: dict[str, str], life: Path, sandbox: str) -> None:
     """A second signal does not wait for a program that ignores the first, and leaves none behind."""
-    os.mkfifo(workbench.directory / "generator.pid")
-    process = started(workbench, environment, 'trap "" TERM; sleep 300 & wait; sleep 300')
-    generator = pid_in(workbench.directory / "generator.pid")
+    hangs = 'trap "" TERM; sleep 300 & wait; sleep 300'
+    process = started(workbench, environment, hangs, "--sandbox", sandbox)
+    reading = os.open(life, os.O_RDONLY)
+    assert os.read(reading, 100) == b"here\n"
     assert process.stderr is not None
     process.send_signal(signal.SIGINT)
     line_with(process.stderr, "SIGINT: ending the run in order")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode in (130, 143)
-    assert not is_alive(generator)
+    assert is_over(reading)
+    os.close(reading)
     assert workbench("show", "last").code == 0
 
 
@@ -137,7 +143,7 @@ def test_plain_display(workbench: Any, environment: dict[str, str], setting: dic
     code, written = on_a_terminal(command, workbench.directory, environment | setting)
     assert code == 0
     assert not {character for character in written if character < " "} - {"\n"}
-    assert len(written.splitlines()) == 3
+    assert len(written.splitlines()) == 6
 
 
 @pytest.mark.parametrize(("setting", "has_color"), [({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({}, True)])

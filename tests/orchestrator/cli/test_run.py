@@ -10,10 +10,13 @@ import pytest
 
 PROGRESS = """\
 run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 5 attempts, 3 repeats
+isolation  generator HELD · evaluator HELD
+not enforced: LIST
 #1   generate TIME TOKENS  evaluate TIME   1/3 passed  closest ad1a7563  names_green: found ['red', 'blue']
 #2   generate TIME TOKENS  evaluate TIME   2/3 passed  fixed 1, broke 0  closest 6ace3317  names_green: found ['red']
 #3   generate TIME TOKENS  as #2           2/3 passed  repeat 1 of 3  same candidate, verdict reused
 #4   generate TIME TOKENS  evaluate TIME   3/3 passed, conforms  fixed 1, broke 0
+integrity: cooperative - the candidate shares the judge's process
 """
 
 
@@ -150,8 +153,8 @@ def test_dry_run_as_json(workbench: Any) -> None:
 FAULTS = {
     "no generator": (
         ("run", "spec.toml"),
-        ("error: no generator: name a program with --generator 'PROGRAM ARGUMENTS', or in [generator] of a "
-        "configuration"),
+        ("error: no generator: name a program with --generator 'PROGRAM ARGUMENTS', a model with --model, or one of "
+        "them in [generator] of a configuration"),
     ),
     "no suite": (
         ("run", "spec.toml", "--generator", "cat"),

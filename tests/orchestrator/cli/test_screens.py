@@ -26,12 +26,16 @@ from orchestrator import (
 from orchestrator.candidate import Candidate
 from orchestrator.cli.appearance import ASCII, UNICODE
 from orchestrator.cli.live import LiveScreen
-from orchestrator.cli.plain import EFFECTS, PlainScreen
+from orchestrator.cli.plain import EFFECTS, PlainScreen, lines_of
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
 from orchestrator.generators.callable import CallableGenerator
 from orchestrator.history import blank_run
 from orchestrator.journal.memory import MemoryJournal
+from orchestrator_events.budget import Charge
+from orchestrator_events.clock import SystemClock
+from orchestrator_events.execution import SecretFound
 from orchestrator_events.record import Record
+from orchestrator_events.run import CasesPinned, EvaluationStarted, GenerationProgressed, GenerationRetried
 
 SPEC = MergedSpec(
     name="colours \x1b[31m",
@@ -118,6 +122,8 @@ def test_live_frame(normalised: Callable[[str], str]) -> None:
 
 PLAIN = """\
 run 7f3a  colours  spec 6cbf9ab4  generator scripted  limits 5 attempts, 3 repeats
+isolation  generator none (in-process) · evaluator none (in-process)
+not enforced: LIST
 #1   generate TIME TOKENS  no candidate  TimeoutError: the line is dead
 #2   generate TIME 150 tokens         evaluate TIME   1/3 passed  closest b1f51a51  green: not there
 #3   generate TIME 150 tokens         as #2           1/3 passed  repeat 1 of 3  same candidate, verdict reused
@@ -131,6 +137,48 @@ def test_plain_lines(normalised: Callable[[str], str]) -> None:
     drawn = Console(file=written, force_terminal=False, color_system=None, soft_wrap=True)
     asyncio.run(watched(PlainScreen(drawn, UNICODE), ["", "red", "red", "red green blue"]))
     assert normalised(written.getvalue()) == PLAIN
+
+
+def test_what_is_tried_again_and_what_is_found_are_lines() -> None:
+    """A retry, a secret and pinned cases have a line each, in plain and in live displays alike."""
+    run = blank_run("7f3a", SPEC, Budget(), SystemClock(), MemoryJournal())
+    events = (
+        GenerationRetried(attempt=1, key="k", retry=2, reason="503: \x1b[1mbusy", wait_us=2_000_000, charge=Charge()),
+        SecretFound(secret="key", place="candidate b1f51a51", is_refused=True),
+        SecretFound(secret="key", place="candidate \x1b[1mb1f51a51"),
+        CasesPinned(cases=("a", "b"), controls=("c",)),
+    )
+    lines = [
+        str(line)
+        for event in events
+        for line in lines_of(run, Record("7f3a", 1, 0, "run", "generating", "generating", event), ASCII)
+    ]
+    assert lines == [
+        "#1   retry 2 in 2.0s: 503: busy",
+        "secret key found in candidate b1f51a51, refused",
+        "secret key found in candidate b1f51a51",
+        "pinned  exactly 2 cases must pass, 1 control must fail",
+    ]
+
+
+def test_live_tokens() -> None:
+    """The live display shows how much the call in flight has written, and forgets it when another effect begins."""
+
+    async def work() -> list[bool]:
+        drawn, _ = console()
+        screen = LiveScreen(drawn, ASCII)
+        run = blank_run("7f3a", SPEC, Budget(), SystemClock(), MemoryJournal())
+        screen.open(run)
+        told = GenerationProgressed(attempt=1, output_tokens=1_234, elapsed_us=5)
+        screen.progress(Record("7f3a", 1, 0, "run", "generating", "generating", told))
+        before = "~1,234 tokens" in str(screen.title(run))
+        judged = EvaluationStarted(attempt=1)
+        screen.show(Record("7f3a", 2, 0, "run", "evaluating", "evaluating", judged))
+        after = "tokens" in str(screen.title(run))
+        screen.close()
+        return [before, after]
+
+    assert asyncio.run(work()) == [True, False]
 
 
 class Listener(io.StringIO):

@@ -55,7 +55,9 @@ def test_a_statement_in_full(run_called: Callable[[str], Run]) -> None:
     identity, head = start_of(run).identity.encode(), report_of(run).journal_head
     annotations = {
         "kind": "workflow result; not a verification for deployment",
-        "run": "7f3a", "state": "exhausted", "attempt": 1, "head": head.digest, "count": head.count,
+        "run": "7f3a", "state": "exhausted", "attempt": 1,
+        "isolation": {"generator": "none (in-process)", "evaluator": "none (in-process)"}, "integrity": "host",
+        "head": head.digest, "count": head.count,
     }  # fmt: skip
     assert b64decode(runner.pop("content")) == identity
     assert json.loads(b64decode(record.pop("content"))) == annotations

@@ -29,6 +29,16 @@ This is a workflow result; not a verification for deployment.
 
 The limit `attempts` was reached after 3 attempts: `3 of 3 attempts used`
 
+## Isolation
+
+- Required: `none`
+- Generator: `none (in-process)`; nothing holds it
+  - Not enforced: `files`, `network`, `memory`, `processes`, `environment`, `end of a call that hangs`
+- Evaluator: `none (in-process)`; nothing holds it
+  - Not enforced: `files`, `network`, `memory`, `processes`, `environment`, `end of a call that hangs`
+
+Integrity: host; the evaluator does not say who held the judge.
+
 ## Budget
 
 | limit | used | of |
@@ -43,11 +53,11 @@ The limit `attempts` was reached after 3 attempts: `3 of 3 attempts used`
 
 ## Attempts
 
-| attempt | prompt | candidate | generation | evaluation | passed | not passed | |
-| ---: | --- | --- | ---: | ---: | ---: | ---: | --- |
-| 1 | `DIGEST` | `DIGEST` | 2.0s | <1ms | 1 | 2 | closest |
-| 2 | `DIGEST` | `DIGEST` | 2.0s | <1ms | 1 | 2 |  |
-| 3 | `DIGEST` | `DIGEST` | 2.0s | <1ms | 1 | 2 | same as attempt 1 |
+| attempt | prompt | answer | candidate | generation | evaluation | passed | not passed | integrity | |
+| ---: | --- | --- | --- | ---: | ---: | ---: | ---: | --- | --- |
+| 1 | `DIGEST` |  | `DIGEST` | 2.0s | <1ms | 1 | 2 | host | closest |
+| 2 | `DIGEST` |  | `DIGEST` | 2.0s | <1ms | 1 | 2 | host |  |
+| 3 | `DIGEST` |  | `DIGEST` | 2.0s | <1ms | 1 | 2 |  | same as attempt 1 |
 
 ## Cases that attempt 1 did not pass
 
@@ -86,7 +96,7 @@ def test_a_report_in_full(run_called: Callable[[str], Run]) -> None:
     """Outcome, budget, attempts, failing cases, candidate and record, in this order."""
     text = export_markdown(run_called("exhausted"))
     text = re.sub(r"\b[0-9a-f]{64}\b|`[0-9a-f]{12}`", lambda found: "`DIGEST`" if "`" in found[0] else "DIGEST", text)
-    text = re.sub(r"(Generator|Evaluator): `[^`]+`", r"\1: `NAME`", text)
+    text = re.sub(r"(Generator|Evaluator): `[^`(]+`", r"\1: `NAME`", text)
     assert re.sub(r"\d+ records", "COUNT records", text) == REPORT
 
 
@@ -108,7 +118,7 @@ def test_hostile_texts_stay_texts(run_called: Callable[[str], Run]) -> None:
     assert [each for each in plain if re.search(r"[<>@]|://|www|script", each.replace("<1ms", ""))] == []
     headings = [tokens[index + 1].content for index, token in enumerate(tokens) if token.type == "heading_open"]
     assert headings == [
-        "Run `7f3a`: exhausted", "Outcome", "Budget", "Attempts", "Cases that attempt 1 did not pass",
+        "Run `7f3a`: exhausted", "Outcome", "Isolation", "Budget", "Attempts", "Cases that attempt 1 did not pass",
         "Candidate of attempt 1", "Record",
     ]  # fmt: skip
     assert [each for each in "\x1b\x00\x08\u202e" if each in text] == []

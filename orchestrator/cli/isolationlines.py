@@ -1,0 +1,64 @@
+"""What holds generator and evaluation in, and who held the judge, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from orchestrator.cli.appearance import Marks
+from orchestrator.cli.inert import one_line
+from orchestrator_events.execution import IsolationEstablished
+from orchestrator_events.isolation import Isolation
+
+__all__ = ["integrity_line", "isolation_lines", "unheld_line"]
+
+LABEL = 80
+LIST = 400
+INTEGRITY = {
+    "separate": "separate - the judge runs in a process that the candidate is not in",
+    "cooperative": "cooperative - the candidate shares the judge's process",
+    "host": "host - the evaluator does not say who holds the judge",
+}
+
+
+def isolation_lines(established: IsolationEstablished, marks: Marks) -> Iterator[Text]:
+    """The levels, and what nothing holds back."""
+    held = f" {marks.bullet} ".join(
+        f"{role} {one_line(found.label, LABEL, marks.ellipsis)}" for role, found in roles(established)
+    )
+    yield Text(f"isolation  {held}")
+    if missing := not_enforced(established):
+        yield Text(one_line(f"not enforced: {missing}", LIST, marks.ellipsis), "dim")
+
+
+def unheld_line(established: IsolationEstablished | None) -> str:
+    """What has to be known of a run that nothing held in; empty when something did."""
+    if established is None:
+        return ""
+    names = [f"the {role}" for role, found in roles(established) if found.level == "none"]
+    if not names:
+        return ""
+    verb = "runs" if len(names) == 1 else "run"
+    return f"no isolation: {' and '.join(names)} {verb} with all rights of this process"
+
+
+def integrity_line(integrity: str) -> str:
+    """Who held the judge, with what that means; empty for a run without a verdict."""
+    return f"integrity: {INTEGRITY.get(integrity, integrity)}" if integrity else ""
+
+
+def not_enforced(established: IsolationEstablished) -> str:
+    """What nothing holds back, told once where it is the same for both."""
+    generator, evaluator = established.generator.not_enforced, established.evaluator.not_enforced
+    if generator == evaluator:
+        return ", ".join(generator)
+    return "; ".join(
+        f"{role}: {', '.join(found.not_enforced)}" for role, found in roles(established) if found.not_enforced
+    )
+
+
+def roles(established: IsolationEstablished) -> Iterator[tuple[str, Isolation]]:
+    """Both, with their names."""
+    yield "generator", established.generator
+    yield "evaluator", established.evaluator

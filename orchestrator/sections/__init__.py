@@ -1,0 +1,1 @@
+"""The tables of a configuration file, one class each, checked as they are read."""
