@@ -15,7 +15,9 @@ __all__ = ["LIFECYCLES", "UnknownLifecycleError", "lifecycle"]
 LIFECYCLES: Mapping[str, str] = MappingProxyType(
     {
         "agent": "orchestrator_states.agent:AGENT",
+        "plan": "orchestrator_states.plan:PLAN",
         "run": "orchestrator_states.run:RUN",
+        "step": "orchestrator_states.plan:STEP",
         "workflow": "orchestrator_states.workflow:WORKFLOW",
     }
 )
