@@ -30,7 +30,7 @@ from orchestrator.generating import (
     request_for,
     taken,
 )
-from orchestrator.nesting import lost_charge, nest_for
+from orchestrator.nesting import is_nesting, lost_charge, nest_for
 from orchestrator.parameters import read_parameters, write_parameters
 from orchestrator.ports import Approver, Evaluator, Generation, Generator, Request, Strategy
 from orchestrator.progress import Progress
@@ -96,7 +96,7 @@ class ConformanceDriver:
             while run.state not in resting:
                 await self.advance(run, supervisor)
         except asyncio.CancelledError:
-            charge = await lost_charge(run) if in_flight(run) else None
+            charge = await lost_charge(run, self.generator) if in_flight(run) else None
             abandoned(run, "the run was interrupted while the call was in flight", charge)
             await close(self.bus, run, "cancelled", "the task that awaited the run was cancelled")
         except (InterruptionError, JournalError) as error:
@@ -167,8 +167,8 @@ class ConformanceDriver:
         request = request_for(run, ready, call, self.language, begun)
         if self.bus.has_receivers(GenerationProgressed):
             request.progress = Progress(self.bus, run, call.attempt)
-        if getattr(self.generator, "nests", False):
-            request.nest = nest_for(run, bus=self.bus, approver=self.approver, evaluator=self.evaluator)
+        if is_nesting(self.generator):
+            request.nest = nest_for(run, bus=self.bus, approver=self.approver, evaluator=self.evaluator, commit=commit)
         try:
             try:
                 answer = await supervisor.effect(self.generator.generate(request), request.seconds)
@@ -176,11 +176,11 @@ class ConformanceDriver:
                 answer = await self.tried_again(run, supervisor, request, error)
             taken(run, key, answer, self.candidate_limit, begun, refuses_secrets=self.refuses_secrets)
         except GeneratorUnavailableError as error:
-            charge = Charge() if request.nest is None else await lost_charge(run)
+            charge = Charge() if request.nest is None else await lost_charge(run, self.generator)
             run.fire(GenerationAbandoned(attempt=ready.attempt, key=key, charge=charge, reason=describe(error)))
             raise InterruptionError(f"the generator is unavailable: {error}") from error
         except DeadlineError:
-            reason, charge = f"no answer within {request.seconds:.1f} s", await lost_charge(run)
+            reason, charge = f"no answer within {request.seconds:.1f} s", await lost_charge(run, self.generator)
             failed_generation(run, key, reason, begun, charge)
         except JournalError:
             raise  # of a child's: what cannot be recorded is not gone on with
@@ -196,8 +196,8 @@ class ConformanceDriver:
     ) -> Generation:
         """The answer to the same call, made again as often as the retry policy and the budget allow.
 
-        Raises the last try's error when they allow no more, GeneratorUnavailableError when the server asks for a
-        longer wait than there is time for; each retry is committed before it is waited for.
+        Raises the last try's error when they allow no more, GeneratorUnavailableError when the server cannot be
+        reached or asks for a longer wait than there is time for; each retry is committed before it is waited for.
         """
         key = request.idempotency_key
         for retry in count(1):
@@ -207,6 +207,9 @@ class ConformanceDriver:
             if self.retries.puts_off(error.retry_after, left):
                 refusal = self.retries.refusal(retry - 1, error.retry_after, left)
                 raise GeneratorUnavailableError(f"{error.reason}: {refusal}") from error
+            if wait is None and error.is_unreachable:
+                refusal = self.retries.refusal(retry - 1, error.retry_after, left)
+                raise GeneratorUnavailableError(f"{error.reason} ({refusal})") from error
             if wait is None or run.ledger.overrun(key, charge):
                 raise error
             run.fire(
@@ -288,7 +291,7 @@ class ConformanceDriver:
             raise asyncio.CancelledError
         if run.state == RunState.GENERATING and run.started is not None:
             key, reason = run.started.reservation.key, "no answer in time, and the call could not be stopped"
-            failed_generation(run, key, reason, run.clock.monotonic(), await lost_charge(run))
+            failed_generation(run, key, reason, run.clock.monotonic(), await lost_charge(run, self.generator))
         else:
             detail = f"the time was up in state {run.state}, and what ran there could not be stopped"
             run.fire(BudgetExhausted(limit="seconds", detail=detail))

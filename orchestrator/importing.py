@@ -15,7 +15,7 @@ import attrs
 
 from orchestrator.documents import parse_document
 from orchestrator.errors import DocumentError
-from orchestrator.export import EXPORT_FORMAT
+from orchestrator.exports.links import DEEPEST, EXPORT_FORMAT
 from orchestrator.faults import Fault
 from orchestrator.jsondata import JSON
 from orchestrator.structuring import structure
@@ -52,6 +52,10 @@ class Export:
     """The end of the chain as the export states it; None for JSON lines."""
     torn: str = ""
     """What is wrong with a last line that was cut off or overwritten; empty where nothing is."""
+    tables: Mapping[str, Mapping[str, JSON]] = attrs.field(factory=dict)
+    """Tables of further lifecycles in the stream, by name."""
+    children: tuple[Export, ...] = ()
+    """The runs that this one is said to have started, in order."""
 
 
 @attrs.frozen(kw_only=True)
@@ -72,6 +76,7 @@ class Line(RecordEntry):
     format: str | None = None
     run: str | None = None
     table: dict[str, JSON] | None = None
+    tables: dict[str, dict[str, JSON]] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -92,6 +97,8 @@ class Document:
     table: dict[str, JSON]
     records: list[RecordEntry]
     blobs: dict[str, str]
+    tables: dict[str, dict[str, JSON]] | None = None
+    children: list[dict[str, JSON]] | None = None
 
 
 def read_export(path: str | os.PathLike[str]) -> Export:
@@ -151,9 +158,12 @@ def parsed(data: bytes, source: str) -> JSON:
     return parse_document(text, ".json", source)
 
 
-def export_of_document(document: Document, source: str) -> Export:
-    """The export that a document holds."""
+def export_of_document(document: Document, source: str, depth: int = 1) -> Export:
+    """The export that a document holds, with those of the runs inside it."""
     expect_format(document.format, source)
+    children = document.children or []
+    if children and depth > DEEPEST:
+        raise DocumentError(source, (Fault("$.children", f"runs lie more than {DEEPEST} deep in each other"),))
     return Export(
         source=source,
         run_id=document.run,
@@ -161,6 +171,12 @@ def export_of_document(document: Document, source: str) -> Export:
         links=tuple(map(link_of, document.records)),
         blobs=document.blobs,
         head=Head(document.head.digest, document.head.count),
+        tables=document.tables or {},
+        children=tuple(
+            export_of_document(structure(child, Document, place), place, depth + 1)
+            for number, child in enumerate(children)
+            for place in (f"{source}, $.children[{number}]",)
+        ),
     )
 
 
@@ -168,39 +184,81 @@ def export_of_lines(data: bytes, source: str) -> Export:
     """The export that lines hold, without a last line that is no JSON."""
     *lines, rest = data.split(b"\n")
     lines += [rest] if rest.strip() else []
-    found: list[Line] = []
+    streams: list[list[tuple[int, Line]]] = []
     torn = ""
     for number, line in enumerate(lines, 1):
         place = f"{source}, line {number}"
         try:
             content = parsed(line, place)
         except DocumentError as error:
-            if number < len(lines) or not found:
+            if number < len(lines) or not streams:
                 raise
             torn = str(error)
             break
-        found.append(structure(content, Line, place))
-    opening = found[0]
+        found = structure(content, Line, place)
+        if not streams or begins_another(found, streams[-1]):
+            streams.append([])
+        streams[-1].append((number, found))
+    exports = [export_of_stream(stream, source) for stream in streams]
+    return in_a_tree([*exports[:-1], attrs.evolve(exports[-1], torn=torn)], source)
+
+
+def begins_another(line: Line, stream: list[tuple[int, Line]]) -> bool:
+    """Whether a line is the first of another run; one that opens the same run again is a fault of that run."""
+    return line.run is not None and line.run != stream[0][1].run
+
+
+def export_of_stream(stream: list[tuple[int, Line]], source: str) -> Export:
+    """The export of one run among the lines."""
+    number, opening = stream[0]
     if opening.format is None or opening.run is None or opening.table is None:
-        raise DocumentError(
-            source, (Fault("line 1", "needs format, run and table: it is not the first of its export"),)
-        )
+        place = f"line {number}"
+        raise DocumentError(source, (Fault(place, "needs format, run and table: it is not the first of its export"),))
     expect_format(opening.format, source)
     return Export(
         source=source,
         run_id=opening.run,
         table=opening.table,
-        links=tuple(map(link_of, found)),
-        blobs=dict(texts_of(found, source)),
-        torn=torn,
+        links=tuple(link_of(line) for _, line in stream),
+        blobs=dict(texts_of(stream, source)),
+        tables=opening.tables or {},
     )
 
 
-def texts_of(lines: list[Line], source: str) -> Iterator[tuple[str, str]]:
-    """Every text of every line by its digest; none may be there twice."""
+def in_a_tree(exports: list[Export], source: str) -> Export:
+    """The runs, each below the one that its own first record names, or below the first; a parent comes earlier."""
+    inside: dict[str, list[str]] = {}
+    known: dict[str, Export] = {}
+    for export in exports:
+        if export.run_id in known:
+            raise DocumentError(source, (Fault("", f"the run {export.run_id!r:.80} is there twice"),))
+        if known:
+            parent = parent_of(export)
+            inside.setdefault(parent if parent in known else exports[0].run_id, []).append(export.run_id)
+        known[export.run_id] = export
+
+    def whole(run_id: str, depth: int) -> Export:
+        if depth > DEEPEST + 1:
+            raise DocumentError(source, (Fault("", f"runs lie more than {DEEPEST} deep in each other"),))
+        children = tuple(whole(child, depth + 1) for child in inside.get(run_id, ()))
+        return attrs.evolve(known[run_id], children=children)
+
+    return whole(exports[0].run_id, 1)
+
+
+def parent_of(export: Export) -> str:
+    """The parent that a run's first record names; empty for none."""
+    body = json.loads(export.links[0].body)
+    event = body.get("event")
+    parent = event.get("parent_id") if isinstance(event, dict) else None
+    return parent if isinstance(parent, str) else ""
+
+
+def texts_of(stream: list[tuple[int, Line]], source: str) -> Iterator[tuple[str, str]]:
+    """Every text of every line of a run by its digest; none may be there twice."""
     seen: set[str] = set()
-    for number, line in enumerate(lines, 1):
-        if number > 1 and (line.format, line.run, line.table) != (None, None, None):
+    for position, (number, line) in enumerate(stream):
+        if position and (line.format, line.run, line.table, line.tables) != (None, None, None, None):
             raise DocumentError(source, (Fault(f"line {number}", "only the first line has format, run and table"),))
         if again := seen & line.blobs.keys():
             raise DocumentError(source, (Fault(f"line {number}", f"an earlier line holds the text {min(again)}"),))

@@ -22,28 +22,37 @@ from orchestrator_events.execution import (
     ExecutionInterrupted,
     ExecutionResumed,
     ExecutionStart,
+    IsolationEstablished,
     OrchestratorComplete,
+    SecretFound,
     SubscriberFailed,
 )
 from orchestrator_events.run import (
+    AnswerReceived,
     AttemptFailed,
     AttemptPassed,
     BudgetExhausted,
     BudgetOverrun,
     CandidateGenerated,
+    CasesPinned,
     EvaluationStarted,
     GenerationAbandoned,
+    GenerationRetried,
     GenerationStarted,
     PromptReady,
     PromptRefined,
 )
 
-__all__ = ["told"]
+__all__ = ["charged", "decided", "held", "joined", "told"]
 
 
 def told(event: Event) -> str:
     """One line on what an event decided or found; it holds text of others, which is not made safe to print."""
     tell = TOLD.get(type(event))
+    if tell is None and getattr(event, "name", "") in AGENT_EVENTS:
+        from orchestrator.agentnarration import TOLD as TOLD_OF_AGENTS
+
+        tell = TOLD_OF_AGENTS.get(event.name)
     return "" if tell is None else tell(event)
 
 
@@ -51,6 +60,23 @@ def prompted(event: PromptReady) -> str:
     """What is asked, and how."""
     seed = f"seed {event.seed}" if event.seed else ""
     return joined(f"attempt {event.attempt} by {event.strategy}, parameters {event.parameters}", seed)
+
+
+def pinned(event: CasesPinned) -> str:
+    """What has to pass, and what has to fail."""
+    cases = f"exactly {len(event.cases)} cases must pass" if event.cases else ""
+    return joined(cases, f"must fail: {', '.join(event.controls)}" if event.controls else "")
+
+
+def found(event: SecretFound) -> str:
+    """Whose secret stands where."""
+    return joined(f"the secret {event.secret} stands in {event.place}", "refused" if event.is_refused else "kept")
+
+
+def received(event: AnswerReceived) -> str:
+    """What of an answer is the candidate."""
+    rule = f"the candidate by {event.extraction}" if event.extraction else "no candidate could be taken from it"
+    return f"answer {event.answer.digest[:8]}, {rule}"
 
 
 def failed(event: AttemptFailed) -> str:
@@ -100,16 +126,45 @@ def joined(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
+AGENT_EVENTS = frozenset(
+    {
+        "message:added",
+        "context:injected",
+        "turn:started",
+        "turn:answered",
+        "turn:abandoned",
+        "turn:ended",
+        "provider:retry",
+        "provider:error",
+        "action:started",
+        "action:denied",
+        "action:finished",
+        "tool:error",
+        "harness:warned",
+        "verification:finished",
+        "answer:given",
+        "prompt:complete",
+        "cancel:requested",
+        "cancel:completed",
+    }
+)
+"""Events of an agent run, told by a module that only such runs load."""
+
 TOLD: dict[type[Event], Callable[[Any], str]] = {
     ExecutionStart: lambda event: f"invocation {event.invocation}, limits: {limits(event.budget)}",
     ExecutionResumed: lambda event: f"goes on in {event.into}: {event.reason}",
     ExecutionInterrupted: lambda event: f"invocation {event.invocation} was cut off",
+    IsolationEstablished: lambda event: f"generator {event.generator.label}, evaluator {event.evaluator.label}",
+    CasesPinned: pinned,
+    SecretFound: found,
     BudgetRaised: lambda event: f"limits from here: {limits(event.budget)}",
     PromptReady: prompted,
     GenerationStarted: lambda event: joined(f"the budget holds {held(event.reservation)}", *decided(event.decisions)),
     CandidateGenerated: lambda event: (
         f"candidate {event.candidate.digest[:8]} ({event.form}), charged {charged(event.charge)}"
     ),
+    GenerationRetried: lambda event: f"retry {event.retry} after {event.wait_us / 1_000_000:g} s: {event.reason}",
+    AnswerReceived: received,
     GenerationAbandoned: lambda event: f"charged {charged(event.charge)}: {event.reason}",
     EvaluationStarted: lambda event: joined("the suite may be run", *decided(event.decisions)),
     AttemptPassed: lambda event: f"all {len(event.passed)} cases passed",

@@ -118,7 +118,9 @@ class Generator(Protocol):
     """Produces candidates. It is untrusted: it may raise, hang, flood or lie (contract 1, threat model).
 
     `name` identifies it in records and over a resume. Raise GeneratorUnavailableError when trying again is
-    pointless (not found, not authorised); any other error costs the attempt and is fed back.
+    pointless (not found, not authorised); any other error costs the attempt and is fed back. One that reads its
+    answers in a form of its own says so in an attribute `answer_instruction`, a sentence that prompts then end
+    their task with; without one, the answer is to be the candidate and nothing else.
     """
 
     name: str

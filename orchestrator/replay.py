@@ -11,7 +11,7 @@ import attrs
 from orchestrator.adapter_errors import CandidateRefusedError, EvaluationError
 from orchestrator.attempt import Attempt
 from orchestrator.audit.attempts import table_of
-from orchestrator.audit.moves import Follower, machine_in
+from orchestrator.audit.moves import Follower, machines_in
 from orchestrator.audit.trail import begin
 from orchestrator.importing import Export
 from orchestrator.judgement import judge
@@ -96,13 +96,16 @@ async def rejudge(export: Export, evaluator: Evaluator) -> tuple[Rejudgement, ..
 
     Raises ReplayError for an export that cannot be replayed, EvaluationError when the suite gives no verdict.
     """
-    run, language = None, ""
+    run: Run | None = None
+    language = ""
     for record in followed(export):
         try:
             if run is None:
-                run = begin(record)
+                run = judged_run(record)
                 language = language_of(record)
             run.apply(record)
+        except ReplayError:
+            raise
         except (OrchestratorError, ValueError) as error:
             raise ReplayError(record.sequence, str(error)) from error
     if run is None:
@@ -110,16 +113,32 @@ async def rejudge(export: Export, evaluator: Evaluator) -> tuple[Rejudgement, ..
     return tuple([await compared(run, each, evaluator, language) for each in run.attempts if is_judged(each)])
 
 
+def judged_run(record: Record) -> Run:
+    """The conformance run that a first record begins; ReplayError for any other, which has nothing to judge again."""
+    run = begin(record)
+    if not isinstance(run, Run):
+        kind = "an agent run" if run.lifecycle == "agent" else f"a run of the lifecycle {run.lifecycle!r}"
+        raise ReplayError(
+            record.sequence,
+            f"{kind} has no candidates to judge again: leave out --evaluate to see what was done and decided, "
+            "or name a conformance run",
+        )
+    return run
+
+
 def followed(export: Export) -> Iterator[Record]:
     """The records, each after the table has allowed it."""
     try:
-        machine = machine_in(export)
+        machines = machines_in(export)
     except (OrchestratorError, ValueError) as error:
         raise ReplayError(0, str(error)) from error
-    follower = Follower(machine.table.initial)
+    own = next(iter(machines.values()))
+    followers = {name: Follower(str(machine.table.initial)) for name, machine in machines.items()}
     for position, link in enumerate(export.links, 1):
         try:
             record = decode(link.body, export.blobs)
+            machine = machines.get(record.lifecycle, own)
+            follower = followers[machine.table.name]
             source = follower.state
             machine.fire(follower, record.event)
         except OrchestratorError as error:
@@ -127,7 +146,7 @@ def followed(export: Export) -> Iterator[Record]:
         if (record.sequence, record.source, record.target) != (position, source, follower.state):
             shown = f"record {record.sequence} from {record.source:.80} to {record.target:.80}"
             raise ReplayError(position, f"it says {shown}; replaying it leads from {source} to {follower.state}")
-        if isinstance(record.event, ExecutionStart) and record.event.table_digest != machine.table.digest:
+        if isinstance(record.event, ExecutionStart) and record.event.table_digest != own.table.digest:
             raise ReplayError(position, f"it was decided by another table, {record.event.table_digest:.80}")
         yield record
 
@@ -165,11 +184,12 @@ async def compared(run: Run, attempt: Attempt, evaluator: Evaluator, language: s
         attempt=attempt.number,
         candidate=candidate,
         spec=run.spec,
+        expected=run.expectation.expected,
         language=language,
         seconds=None,
     )
     try:
-        verdict = checked_verdict(await evaluator.evaluate(submission), run.spec)
+        verdict = checked_verdict(await evaluator.evaluate(submission), run.expectation.expected)
     except CandidateRefusedError as error:
         refused = (CaseResult("(candidate)", CaseStatus.ERROR, str(error)),)
         return Rejudgement(attempt.number, was, judgement_of((), refused))
@@ -177,7 +197,7 @@ async def compared(run: Run, attempt: Attempt, evaluator: Evaluator, language: s
         raise
     except Exception as error:
         raise EvaluationError(f"attempt {attempt.number}: {type(error).__name__}: {error}") from error
-    now = judge(verdict, run.spec)
+    now = judge(verdict, run.expectation)
     return Rejudgement(attempt.number, was, judgement_of(now.passed, now.failing))
 
 

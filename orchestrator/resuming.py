@@ -75,7 +75,7 @@ async def reopen(orchestrator: Orchestrator, run_id: str) -> Run:
     if was_cut_off:
         run.fire(ExecutionInterrupted(invocation=cut_off_at, active_us=measured_us))
     change_limits(run, orchestrator, was_exhausted=was_exhausted)
-    await abandon_lost_call(run)
+    await abandon_lost_call(run, orchestrator)
     return run
 
 
@@ -84,7 +84,7 @@ def refuse_other_identity(run: Run, orchestrator: Orchestrator) -> None:
     start = run.records[0].event
     assert isinstance(start, ExecutionStart)
     if start.table_digest != run.machine.table.digest:
-        raise ResumeRefusedError(run.run_id, "its lifecycle table is not the one of this release")
+        raise ResumeRefusedError(run.run_id, "its lifecycle table is not the one of this release: start a new run")
     was, now = json.loads(start.identity), json.loads(orchestrator.identity())
     differences = tuple(
         (field, json.dumps(was.get(field)), json.dumps(now.get(field)))
@@ -92,7 +92,8 @@ def refuse_other_identity(run: Run, orchestrator: Orchestrator) -> None:
         if was.get(field) != now.get(field)
     )
     if differences:
-        raise ResumeRefusedError(run.run_id, "it was made with another configuration", differences)
+        reason = "it was made with another configuration: go on under that one, or start a new run"
+        raise ResumeRefusedError(run.run_id, reason, differences)
 
 
 def state_to_go_on_in(run: Run) -> str:
@@ -117,7 +118,7 @@ def change_limits(run: Run, orchestrator: Orchestrator, *, was_exhausted: bool) 
         raise ResumeRefusedError(run.run_id, reason)
 
 
-async def abandon_lost_call(run: Run) -> None:
+async def abandon_lost_call(run: Run, orchestrator: Orchestrator) -> None:
     """A call in flight at a crash: its outcome is unknown, it is charged whole and made again under the same key.
 
     One that started a child is charged what the child's journal says, and goes on with that child.
@@ -128,7 +129,7 @@ async def abandon_lost_call(run: Run) -> None:
             GenerationAbandoned(
                 attempt=run.started.attempt,
                 key=key,
-                charge=await lost_charge(run),
+                charge=await lost_charge(run, orchestrator.driver.generator),
                 reason="outcome unknown: the call was in flight when the run was cut off",
             )
         )

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import attrs
 
 from orchestrator.audit.attempts import table_of
+from orchestrator.execution import Execution
 from orchestrator.run import Run
+from orchestrator_events.blob import Blob
 from orchestrator_events.decision import DecisionTaken
+from orchestrator_events.event import Event
 from orchestrator_events.execution import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -17,12 +20,29 @@ from orchestrator_events.execution import (
     ExecutionStart,
 )
 from orchestrator_events.record import Record
-from orchestrator_events.run import EvaluationStarted, GenerationStarted, PromptRefined
+from orchestrator_events.run import GenerationStarted
 
 __all__ = ["Consents"]
 
 ACTIONS = frozenset({"modify", "inject", "ask_user"})
 """Decisions with which an act may go ahead."""
+ACTS = frozenset(
+    {
+        "generation:started",
+        "evaluation:started",
+        "prompt:refined",
+        "turn:started",
+        "turn:answered",
+        "action:started",
+        "action:finished",
+        "answer:given",
+    }
+)
+"""What is done, or used, only after a gate."""
+REFUSALS = frozenset({"action:denied", "turn:ended", "verification:finished"})
+"""What comes in place of an act that was refused."""
+WITHHELD = "withheld"
+"""How an answer or a result is marked that a gate withheld, and what then stands in its place."""
 
 
 @attrs.define(eq=False)
@@ -35,7 +55,7 @@ class Consents:
     refused: str = ""
     name: str = attrs.field(default="consents", init=False)
 
-    def look(self, run: Run, record: Record) -> Iterator[str]:
+    def look(self, run: Execution, record: Record) -> Iterator[str]:
         """What was done without leave."""
         event = record.event
         match event:
@@ -45,9 +65,11 @@ class Consents:
                 self.asked = event
             case ApprovalAnswered():
                 yield from self.answered(event)
-            case GenerationStarted() | EvaluationStarted() | PromptRefined():
-                yield from self.done(event.name, event.decisions)
-                if isinstance(event, GenerationStarted):
+            case _ if event.name in REFUSALS:
+                self.approved, self.refused = [], ""
+            case _ if event.name in ACTS:
+                yield from self.done(event.name, getattr(event, "decisions", ()), is_withheld=is_withheld(event))
+                if isinstance(event, GenerationStarted) and isinstance(run, Run):
                     yield from changed(run, event)
             case _:
                 pass
@@ -62,8 +84,11 @@ class Consents:
             self.refused = self.asked.prompt
         self.asked = None
 
-    def done(self, act: str, decisions: tuple[DecisionTaken, ...]) -> Iterator[str]:
-        """An act goes ahead with no denial, and with a yes to every question."""
+    def done(self, act: str, decisions: tuple[DecisionTaken, ...], *, is_withheld: bool) -> Iterator[str]:
+        """An act goes ahead with no denial, and with a yes to every question; what was withheld is no act."""
+        if is_withheld:
+            self.approved, self.refused = [], ""
+            return
         if self.refused:
             yield f"{act} though a person refused: {self.refused:.80}"
         for decision in decisions:
@@ -73,7 +98,7 @@ class Consents:
                 yield f"{act} though nobody approved: {decision.detail:.80}"
         self.approved, self.refused = [], ""
 
-    def end(self, run: Run) -> Iterator[str]:  # noqa: ARG002 -- a question may be left open
+    def end(self, run: Execution) -> Iterator[str]:  # noqa: ARG002 -- a question may be left open
         """Nothing."""
         yield from ()
 
@@ -96,3 +121,11 @@ def changed(run: Run, event: GenerationStarted) -> Iterator[str]:
     is_same = run.ready is None or table_of(event.parameters) == table_of(run.ready.parameters)
     if not is_same and "parameters" not in fields:
         yield "the parameters were changed, and no decision says by whom"
+
+
+def is_withheld(event: Event) -> bool:
+    """Whether a gate withheld an answer or a result, so that nobody used it."""
+    if getattr(event, "outcome", "") == WITHHELD:
+        return True
+    reply = getattr(event, "reply", None)
+    return isinstance(reply, Blob) and table_of(reply.data.decode()).get("finish_reason") == WITHHELD

@@ -6,20 +6,19 @@ from collections.abc import Iterator
 
 import attrs
 
+from orchestrator.execution import Execution
 from orchestrator.run import Run
 from orchestrator_events.event import Event
 from orchestrator_events.execution import (
     BudgetRaised,
-    ExecutionCancelled,
     ExecutionEnd,
-    ExecutionFailed,
     ExecutionInterrupted,
     ExecutionResumed,
     ExecutionStart,
     OrchestratorComplete,
 )
 from orchestrator_events.record import Record
-from orchestrator_events.run import BudgetExhausted, GenerationAbandoned
+from orchestrator_events.run import GenerationAbandoned
 from orchestrator_states.run import RunState
 
 __all__ = ["Markers"]
@@ -41,12 +40,14 @@ class Markers:
     """What the opening of this invocation has yet to hold, in order."""
     name: str = attrs.field(default="markers", init=False)
 
-    def look(self, run: Run, record: Record) -> Iterator[str]:
+    def look(self, run: Execution, record: Record) -> Iterator[str]:
         """What is out of its place."""
-        event = record.event
+        event, resting = record.event, run.machine.table.resting
         if isinstance(event, ExecutionStart):
             yield from self.started(run, event)
             return
+        if record.lifecycle == run.lifecycle and record.target in resting and record.source not in resting:
+            self.left = record.source
         yield from self.misplaced(event)
         match event:
             case OrchestratorComplete():
@@ -56,19 +57,16 @@ class Markers:
                     yield "execution:end without orchestrator:complete directly before it"
                 self.is_begun = self.is_complete = False
             case ExecutionResumed(into=into):
-                if into != (expected := run.state if not self.left else self.left):
+                if into != (expected := goes_on_in(run, self.left)):
                     yield f"goes on in {into!r:.80}, but the run was left in {expected!r:.80}"
                 self.left = ""
-                if into == RunState.GENERATING and run.started is not None:
-                    self.due.append(GenerationAbandoned)
+                self.due += abandonment_of(run, into)
             case ExecutionInterrupted(invocation=number) if number != self.invocation - 1:
                 yield f"closes invocation {number}, but {self.invocation - 1} was cut off"
-            case BudgetExhausted() | ExecutionCancelled() | ExecutionFailed():
-                self.left = record.source
             case _:
                 pass
 
-    def started(self, run: Run, event: ExecutionStart) -> Iterator[str]:
+    def started(self, run: Execution, event: ExecutionStart) -> Iterator[str]:
         """The number of an invocation, and what has to open it."""
         if event.invocation != self.invocation + 1:
             yield f"is invocation {event.invocation}, expected {self.invocation + 1}"
@@ -101,10 +99,34 @@ class Markers:
         elif isinstance(event, OPENING):
             yield f"{event.name} does not belong here"
 
-    def end(self, run: Run) -> Iterator[str]:
+    def end(self, run: Execution) -> Iterator[str]:
         """An invocation without its end."""
         if self.is_begun:
             yield (
                 f"invocation {self.invocation} has no execution:end (state {run.state}): it runs, was cut off, "
                 "or its end was removed"
             )
+
+
+def goes_on_in(run: Execution, left: str) -> str:
+    """The open state that a resumed run goes on in: the one that was left, or the one that its table names."""
+    table = run.machine.table
+    is_noted = any(each.event == ExecutionResumed.name and run.state in each.states for each in table.notes)
+    if run.state not in table.resting or not left or is_noted:
+        return run.state  # a run that waits where it rests, a paused workflow, goes on waiting there
+    named = [row for row in table.rows if row.event == ExecutionResumed.name and run.state in row.sources]
+    return str(named[0].target) if len(named) == 1 and not named[0].where else left
+
+
+def abandonment_of(run: Execution, into: str) -> list[type[Event]]:
+    """What a call that was in flight needs at the opening of the next invocation."""
+    if isinstance(run, Run):
+        return [GenerationAbandoned] if into == RunState.GENERATING and run.started is not None else []
+    if run.lifecycle == "workflow":
+        from orchestrator_events.workflow import PhaseAbandoned
+
+        return [PhaseAbandoned] if getattr(run, "is_in_flight", False) else []
+    from orchestrator.agent.run import AgentRun
+    from orchestrator_events.agent import TurnAbandoned
+
+    return [TurnAbandoned] if isinstance(run, AgentRun) and run.is_in_flight else []

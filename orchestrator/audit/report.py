@@ -23,10 +23,17 @@ class Finding:
     sequence: int
     """Record it was found at; 0 for the export as a whole."""
     message: str
+    run: str = ""
+    """The run inside the audited one that it was found in; empty for the audited run itself."""
 
     def __str__(self) -> str:
         place = f"record {self.sequence}" if self.sequence else "export"
-        return f"{self.check}: {place}: {self.message}"
+        inside = f"run {self.run}: " if self.run else ""
+        return f"{self.check}: {inside}{place}: {self.message}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding as plain data; `run` only where it has one."""
+        return attrs.asdict(self, filter=lambda field, value: field.name != "run" or bool(value))
 
 
 @attrs.frozen(kw_only=True)
@@ -39,10 +46,13 @@ class AuditReport:
     state: str
     """State that the records lead to, as far as they can be followed."""
     spec_digest: str
-    """Digest of the spec that the run was started with; empty when it cannot be read."""
+    """Digest of the spec that the run was started with; empty when there is none, or it cannot be read."""
     checks: tuple[str, ...]
     """Names of the checks that were done; one that could not be is in `findings`."""
     findings: tuple[Finding, ...]
+    """Those of the runs inside it are among them."""
+    children: tuple[str, ...] = ()
+    """Ids of the runs inside it, which were audited with it."""
 
     @property
     def is_clean(self) -> bool:
@@ -58,6 +68,7 @@ class AuditReport:
             "state": self.state,
             "spec": self.spec_digest,
             "checks": list(self.checks),
-            "findings": [attrs.asdict(finding) for finding in self.findings],
+            "findings": [finding.as_json() for finding in self.findings],
             "is_clean": self.is_clean,
+            **({"children": list(self.children)} if self.children else {}),
         }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from orchestrator.audit.report import Finding
-from orchestrator.history import RecordedClock, begun
+from orchestrator.execution import Execution
+from orchestrator.history import RecordedClock, begin_execution
 from orchestrator.importing import Export
 from orchestrator.journal.memory import MemoryJournal
-from orchestrator.run import Run
 from orchestrator_events.codec import decode
 from orchestrator_events.errors import EventError, OrchestratorError
 from orchestrator_events.record import Record
@@ -19,16 +19,20 @@ __all__ = ["RECORDS", "Check", "begin", "decoded", "walk"]
 RECORDS = "records"
 
 
-class Check(Protocol):
+Followed = TypeVar("Followed", bound=Execution)
+Looked_contra = TypeVar("Looked_contra", bound=Execution, contravariant=True)
+
+
+class Check(Protocol[Looked_contra]):
     """Looks at each record before it is folded into the run, and once more when there are no more."""
 
     name: str
 
-    def look(self, run: Run, record: Record) -> Iterator[str]:
+    def look(self, run: Looked_contra, record: Record) -> Iterator[str]:
         """What is wrong with a record, the run being where all records before it have led."""
         ...
 
-    def end(self, run: Run) -> Iterator[str]:
+    def end(self, run: Looked_contra) -> Iterator[str]:
         """What is wrong with the run as the last record leaves it."""
         ...
 
@@ -51,13 +55,15 @@ def decoded(export: Export) -> tuple[tuple[Record, ...], tuple[Finding, ...]]:
     return tuple(records), tuple(findings)
 
 
-def begin(record: Record) -> Run:
+def begin(record: Record) -> Execution:
     """The run that the first record begins; JournalError when it begins none, or its spec cannot be read."""
     clock = RecordedClock(record.at)
-    return begun(record, clock, MemoryJournal())
+    return begin_execution(record, clock, MemoryJournal())
 
 
-def walk(run: Run, records: Sequence[Record], checks: Sequence[Check], *, is_whole: bool) -> Iterator[Finding]:
+def walk(
+    run: Followed, records: Sequence[Record], checks: Sequence[Check[Followed]], *, is_whole: bool
+) -> Iterator[Finding]:
     """Fold the records into the run; each check looks at each record first, and at the end if they are all."""
     clock = run.clock
     sequence = 0
@@ -68,16 +74,16 @@ def walk(run: Run, records: Sequence[Record], checks: Sequence[Check], *, is_who
             yield from said(check, sequence, check.look(run, record))
         try:
             run.apply(record)
-        except (OrchestratorError, ValueError) as error:
+        except (OrchestratorError, ValueError, KeyError, TypeError, AttributeError) as error:
             yield Finding(RECORDS, sequence, f"{record.event.name} cannot be folded: {error}")
     for check in checks if is_whole else ():
         yield from said(check, sequence, check.end(run))
 
 
-def said(check: Check, sequence: int, messages: Iterator[str]) -> Iterator[Finding]:
+def said(check: Check[Followed], sequence: int, messages: Iterator[str]) -> Iterator[Finding]:
     """The messages as findings; what keeps a check from looking is one too."""
     try:
         for message in messages:
             yield Finding(check.name, sequence, message)
-    except (OrchestratorError, ValueError) as error:
+    except (OrchestratorError, ValueError, KeyError, TypeError, AttributeError) as error:
         yield Finding(check.name, sequence, f"cannot be checked: {error}")
