@@ -94,6 +94,7 @@ class Bench:
         return (
             "run", "spec.toml", "--generator", program, "--suite", "suite", "--candidate-file", "colours.txt",
             "--evaluator", judge, "--report", "json", "--runs", "runs", "--attempts", "2",
+            "--sandbox", "containment",  # what runs here tells the test where it is by files of the host
         )  # fmt: skip
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -110,4 +110,4 @@ def test_signal_at_any_moment(bench: Any, is_long: bool) -> None:
         assert ended.code in (0, CODES[number], -number)
         resumed = bench("resume", run_id)
         assert resumed.code == 0 or (resumed.code == 7 and "it passed: there is nothing left to do" in resumed.err)
-        assert bench("show", run_id).out.splitlines()[-1] == "conforms after 2 attempts"
+        assert "conforms after 2 attempts" in bench("show", run_id).out.splitlines()

@@ -275,7 +275,7 @@ def test_what_the_command_says_of_a_full_disk(bench: Any, disk: Path, free_kb: i
     fill(disk, free_kb)
     ended = bench(*bench.run_arguments, "--runs", str(disk))
     assert f"{disk}/journal.sqlite: storage failed, the disk is full: free space" in ended.err
-    assert "go on with it, when that is mended: orchestrator resume " in ended.err
+    assert "go on with it, when that is mended, under the same configuration: orchestrator resume " in ended.err
 
 
 def test_a_read_only_disk(bench: Any, disk: Path) -> None:

@@ -1,0 +1,150 @@
+"""SIGKILL at every commit and inside every effect of the software epic: resumed to the end it would have had."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from orchestrator.journal.sqlite import SqliteJournal
+from orchestrator.workflow.examples.software_epic.epics import SHIPPED
+from orchestrator_events.record import Entry
+
+VICTIM = Path(__file__).with_name("workflow_victim.py")
+PLACES = (
+    "before:1", "after:1", "rename:2", "after:9", "generate:1", "program:2", "phased:3", "phased:6", "rename:12",
+    "after:40",
+)  # fmt: skip
+"""Those around which most can go wrong: the rename to the id, a call, a suite, what a phase has done, the end."""
+MOST_KILLS = 300
+
+
+@attrs.frozen
+class Ended:
+    """How a process ended: its status, and what it printed, if it got that far."""
+
+    code: int
+    told: dict[str, Any]
+    error: str
+
+    @property
+    def end(self) -> dict[str, Any]:
+        """What must be the same, however often the workflow was cut off."""
+        return {name: value for name, value in self.told.items() if name != "counts"}
+
+
+def victim(directory: Path, action: str, place: str = "nowhere") -> Ended:
+    """Run the victim to its end."""
+    command = [sys.executable, str(VICTIM), str(directory), action, place]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return Ended(ended.returncode, json.loads(ended.stdout) if ended.stdout else {}, ended.stderr)
+
+
+def entries(directory: Path) -> list[Entry]:
+    """Everything in the journal; reading checks chain, sequence and blobs."""
+
+    async def read() -> list[Entry]:
+        with SqliteJournal(directory / "journal.sqlite") as journal:
+            return [entry async for entry in journal.read("victim")]
+
+    return asyncio.run(read())
+
+
+def prepared(directory: Path) -> Path:
+    """A directory with an epic of the one story that takes the longest way: it comes back from its review."""
+    shutil.copytree(SHIPPED, directory / "epic")
+    (directory / "epic" / "epic.yaml").write_text("id: small-tools\ntitle: One small tool\nstories: [shares]\n")
+    return directory
+
+
+@pytest.fixture
+def place_of_work(tmp_path: Path) -> Path:
+    """Where a victim works."""
+    return prepared(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """What a workflow comes to that nobody kills."""
+    ended = victim(prepared(tmp_path_factory.mktemp("undisturbed")), "run")
+    assert ended.code == 0, ended.error
+    return ended
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_killed_and_resumed(place: str, place_of_work: Path, undisturbed: Ended) -> None:
+    """Resume comes to the same end; nothing recorded changes; at most the phase in flight is executed again."""
+    assert victim(place_of_work, "run", place).code == -9
+    before = entries(place_of_work)
+    if not before:
+        assert "no run" in victim(place_of_work, "resume").error
+        return
+    ended = victim(place_of_work, "resume")
+    if before[-1].record.event.name == "execution:end":
+        assert "it is done: there is nothing left to do" in ended.error
+        return
+    assert (ended.code, ended.end) == (0, undisturbed.end), ended.error
+    after = entries(place_of_work)
+    assert after[: len(before)] == before
+    executed = [entry.record.event.name for entry in after].count("phase:started")
+    cut_off = [entry.record.event.name for entry in after].count("phase:abandoned")
+    assert (executed - cut_off, cut_off <= 1) == (undisturbed.told["counts"]["phase"] + 1, True)
+
+
+@pytest.mark.parametrize(
+    ("side", "kinds"),
+    [
+        ("before", {"before"}),
+        ("after", {"after"}),
+        ("inside", {"phase", "phased", "generate", "program", "rename"}),
+    ],
+)
+def test_killed_at_every_place_of_one_workflow(
+    side: str, kinds: set[str], place_of_work: Path, undisturbed: Ended
+) -> None:
+    """One workflow, killed once at each boundary of its events or inside each of its effects, comes to the same end.
+
+    Every process dies at the first place that none before it died at, so that the last one goes through undisturbed.
+    """
+    ended = victim(place_of_work, "run", f"new:{side}")
+    kills = 0
+    while ended.code == -9:
+        kills += 1
+        assert kills < MOST_KILLS, (place_of_work / "killed").read_text()
+        ended = victim(place_of_work, "resume" if entries(place_of_work) else "run", f"new:{side}")
+    killed = (place_of_work / "killed").read_text().splitlines()
+    assert (len(set(killed)), {key.partition(":")[0] for key in killed}) == (kills, kinds)
+    assert kills >= undisturbed.told["counts"].get(side, 30)
+    if "there is nothing left to do" in ended.error:  # the last place is after the last append
+        ended = attrs.evolve(ended, code=0, told=undisturbed.told)
+    assert (ended.code, ended.end) == (0, undisturbed.end), ended.error
+    assert [entry.record.event.name for entry in entries(place_of_work)].count("workflow:completed") == 1
+
+
+def test_a_call_that_was_paid_for_is_not_made_again(place_of_work: Path) -> None:
+    """Killed after a phase file was executed, its answer is not bought anew for the phases that follow."""
+    victim(place_of_work, "run", "phase:3")  # 02-plan is executed by the generator and is no callable
+    before = (place_of_work / "calls").read_text().splitlines()
+    assert victim(place_of_work, "resume").code == 0
+    calls = (place_of_work / "calls").read_text().splitlines()
+    assert (calls[: len(before)], len(set(calls))) == (before, len(calls))
+
+
+def test_two_resumes_of_one_workflow(place_of_work: Path) -> None:
+    """One goes on, the other is refused and writes nothing."""
+    victim(place_of_work, "run", "phase:3")
+    with SqliteJournal(place_of_work / "journal.sqlite") as journal, journal.hold("victim"):
+        before = len(entries(place_of_work))
+        refused = victim(place_of_work, "resume")
+    assert (refused.code, len(entries(place_of_work))) == (1, before)
+    assert "RunHeldError" in refused.error
+    assert victim(place_of_work, "resume").code == 0
