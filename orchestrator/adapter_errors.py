@@ -49,7 +49,8 @@ class GenerationError(_AdapterError):
 class TransientGenerationError(GenerationError):
     """The same call may succeed when it is made again: a busy server, a connection that was cut.
 
-    `retry_after` is how long the server asks to wait, seconds; `status` its HTTP status.
+    `retry_after` is how long the server asks to wait, seconds; `status` its HTTP status. With `is_unreachable` no
+    connection came about: when making it again does not help either, the run is interrupted and no attempt spent.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class TransientGenerationError(GenerationError):
         retry_after: float | None = None,
         status: int | None = None,
         usage: Usage | None = None,
+        is_unreachable: bool = False,
     ) -> None:
         super().__init__(reason, usage=usage)
+        self.is_unreachable = is_unreachable
         self.retry_after = retry_after
         self.status = status
 

@@ -12,7 +12,15 @@ from typing import TypeAlias
 
 from orchestrator.process import Completed
 
-__all__ = ["CommandLine", "ending", "located_program", "name_of_command", "shorter", "split_command"]
+__all__ = [
+    "CommandLine",
+    "ending",
+    "located_program",
+    "name_of_command",
+    "shorter",
+    "split_command",
+    "unstartable",
+]
 
 CommandLine: TypeAlias = str | Sequence[str]
 """A program and its arguments, or one text that is split as a POSIX shell would; no shell ever runs."""
@@ -39,6 +47,18 @@ def located_program(words: Sequence[str]) -> tuple[str, ...]:
     """The command with a program given by a relative path made absolute, so that it may start anywhere."""
     program = os.path.abspath(words[0]) if "/" in words[0] else words[0]
     return (program, *words[1:])
+
+
+def unstartable(words: Sequence[str], directory: Path) -> str:
+    """Why a program that is given by its path cannot be started from `directory`; empty when nothing speaks against."""
+    program = directory / words[0]
+    if "/" not in words[0] or os.access(program, os.X_OK):
+        return ""
+    if program.is_dir():
+        return "it is a directory"
+    if not program.exists():
+        return f"there is no file {program}"
+    return f"it is not executable: chmod +x {shlex.quote(words[0])}"
 
 
 def shorter(own: float | None, allowed: float | None) -> float | None:

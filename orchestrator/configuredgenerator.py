@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from shutil import which
 from typing import Any
 
 from orchestrator.adapter_errors import GeneratorUnavailableError
-from orchestrator.commandline import split_command
+from orchestrator.commandline import split_command, unstartable
 from orchestrator.configuration import ConfigurationError, GeneratorSection, SandboxSection
 from orchestrator.generators.command import CommandGenerator
 from orchestrator.generators.entry_points import load_generator
@@ -42,6 +43,9 @@ def made_program(section: GeneratorSection, sandbox: SandboxSection) -> CommandG
     words = split_command(section.command)
     if "/" not in words[0] and which(words[0]) is None:
         raise GeneratorUnavailableError(f"no program {words[0]!r} on PATH: install it, or name it with its path")
+    directory = None if section.output == "files" else section.directory  # those are written in a fresh one
+    if fault := unstartable(words, (directory or Path.cwd()).absolute()):
+        raise GeneratorUnavailableError(f"{words[0]!r} cannot be started: {fault}")
     return CommandGenerator(
         words,
         name=section.name,

@@ -29,7 +29,7 @@ from orchestrator.outcome import (
 from orchestrator.parameters import write_parameters
 from orchestrator.paths import refuse_unsafe_run_id
 from orchestrator.ports import Approver, Strategy
-from orchestrator.prompt import Augmentations, Prompter, PromptTemplate
+from orchestrator.prompt import Augmentations, Prompter, PromptTemplate, answered_as
 from orchestrator.promptfences import size_of
 from orchestrator.reporting import report_on
 from orchestrator.retries import RetryPolicy
@@ -123,7 +123,7 @@ class Orchestrator:
             evaluator=as_evaluator(self.evaluator),
             strategy=self.strategy,
             prompter=Prompter(
-                template=self.template,
+                template=answered_as(self.template, generator),
                 augmentations=self.augmentations,
                 language=self.language,
                 room=generator.max_prompt_characters,

@@ -20,11 +20,23 @@ from orchestrator.excerpt import excerpt
 from orchestrator.fences import FencedBlock, fenced_blocks
 from orchestrator.paths import refuse_unsafe_paths
 
-__all__ = ["EXTRACTIONS", "Extracted", "ExtractionRule", "extract"]
+__all__ = ["EXTRACTIONS", "INSTRUCTIONS", "Extracted", "ExtractionRule", "extract"]
 
 ExtractionRule: TypeAlias = Literal["none", "fenced", "files"]
 
 EXTRACTIONS: Final[tuple[ExtractionRule, ...]] = ("none", "fenced", "files")
+
+INSTRUCTIONS: Final = MappingProxyType(
+    {
+        "none": "",
+        "fenced": "Answer with the complete implementation in one fenced code block (between ``` lines) and no other.",
+        "files": (
+            "Answer with the complete implementation, each file whole in a fenced code block of its own (between ``` "
+            "lines) with its path behind the language, as in ```python package/module.py."
+        ),
+    }
+)
+"""How a prompt asks for what each rule takes; nothing to say where the answer is the candidate."""
 
 _OTHER_NAMES: Final = MappingProxyType(
     {

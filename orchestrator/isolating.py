@@ -11,7 +11,7 @@ from orchestrator.errors import IsolationRefusedError
 from orchestrator_events.execution import IsolationEstablished
 from orchestrator_events.isolation import IN_PROCESS, LEVELS, UNKNOWN, Isolation
 
-__all__ = ["Isolating", "established", "is_isolating"]
+__all__ = ["Isolating", "established", "is_isolating", "isolation_of"]
 
 
 class Isolating(Protocol):

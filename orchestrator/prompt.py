@@ -20,7 +20,7 @@ from orchestrator_events.verdict import CaseResult
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
 
-__all__ = ["Augmentations", "CodeSeed", "PromptTemplate", "Prompter", "shorten"]
+__all__ = ["Augmentations", "CodeSeed", "PromptTemplate", "Prompter", "answered_as", "shorten"]
 
 ANSWER = "Answer with the complete implementation and nothing else: no explanation, no Markdown fence."
 FENCED = (
@@ -53,13 +53,21 @@ class PromptTemplate:
     """How a prompt is worded and how long its retry part may get, in characters."""
 
     answer: str = ANSWER
-    """How to answer."""
+    """How to answer; unless it is worded anew, a generator's own `answer_instruction` goes first."""
     case_limit: int = 1_200
     """Of one failing case's message."""
     details_limit: int = 12_000
     """Of all failing cases' messages together."""
     candidate_limit: int = 40_000
     """Of the closest candidate."""
+
+
+def answered_as(template: PromptTemplate, generator: object) -> PromptTemplate:
+    """The template, asking for the form of answer that the generator reads; a host's own wording stays as it is."""
+    wanted = getattr(generator, "answer_instruction", "")
+    if template.answer != ANSWER or not isinstance(wanted, str) or not wanted:
+        return template
+    return attrs.evolve(template, answer=wanted)
 
 
 @attrs.frozen(kw_only=True)

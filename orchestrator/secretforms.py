@@ -12,17 +12,19 @@ __all__ = ["SHORTEST", "forms_of", "pieces_of"]
 
 SHORTEST = 8
 """Length of the shortest secret, form and piece, characters: anything shorter stands in innocent text."""
+LINES = (64, 76)
+"""How long the lines are into which programs break base64: OpenSSL and PEM, base64(1) and MIME; characters."""
 
 
 def forms_of(value: str) -> frozenset[str]:
     """Every form of a value that is redacted, the value itself among them.
 
-    Base64 (standard and URL-safe, at each of the three alignments, with and without padding), percent-encoding
-    (upper and lower hexadecimal, `quote_plus`), JSON and Python escapes, also one in another; and all that of the
-    value as an excerpt has it.
+    Base64 (standard and URL-safe, at each of the three alignments, with and without padding, and in lines),
+    percent-encoding (upper and lower hexadecimal, `quote_plus`), JSON and Python escapes, also one in another; and
+    all that of the value as an excerpt has it, and with CR LF for its line feeds.
     """
     cleaned = excerpt(value, len(value))
-    values = {value, cleaned, " ".join(cleaned.split())}
+    values = {value, cleaned, " ".join(cleaned.split()), cleaned.replace("\n", "\r\n")}
     return frozenset(form for each in values for form in written_forms(each) if len(form) >= SHORTEST)
 
 
@@ -70,6 +72,8 @@ def base64_forms(data: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]
 
     Characters that also hold bits of what stands before or after differ from text to text and are left out.
     """
+    yield from lines_of(encode(data).decode())
+    yield from lines_of(encode(data + b"\n").decode())  # `echo $KEY | base64`
     for before in range(3):
         padded = encode(b"\0" * before + data).decode()
         text = padded.rstrip("=")[(0, 2, 3)[before] :]
@@ -78,3 +82,10 @@ def base64_forms(data: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]
         if not is_whole:
             yield text
             yield text + "=" * (len(padded) - len(padded.rstrip("=")))
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text that is broken into lines, each by itself: what stands between them is anyone's."""
+    for length in LINES:
+        if len(text) > length:
+            yield from (text[start : start + length] for start in range(0, len(text), length))

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.choices import ColorChoice, DisplayChoice, ExportFormat, GraphFormat, ReportForm
+from orchestrator.cli.choices import (
+    ColorChoice,
+    DisplayChoice,
+    ExportFormat,
+    GraphFormat,
+    NetworkChoice,
+    ReportForm,
+    SandboxBackend,
+)
 from orchestrator.cli.options import (
     AsJson,
     Attempts,
@@ -17,17 +25,20 @@ from orchestrator.cli.options import (
     Money,
     OutputTokens,
     Repeats,
+    RequireIsolation,
     Runs,
     Time,
     Tokens,
     Verbose,
 )
 from orchestrator.cli.streams import tolerate_any_character
+from orchestrator.cli.workflows.commands import workflow_application
 
 __all__ = ["application", "run_application"]
 
 RUNS = Path("runs")
 LOCKFILE = Path("conformance.lock.json")
+PINS = Path("pins.json")
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its beginning, or `last`.")]
 ExportName = Annotated[
@@ -41,6 +52,8 @@ application = typer.Typer(
         "Exit status: 0 conforms, 1 internal error, 2 usage, configuration or spec not valid, 3 a limit is "
         "reached (the closest candidate is written), 4 generator unavailable, 5 no verdict on a candidate, "
         "6 an audit found a difference, 7 a run is in use or cannot be resumed as asked, "
+        "8 a workflow waits for a decision, "
+        "9 less isolation than is required, "
         "130 or 143 interrupted with its history saved."
     ),
     add_completion=False,
@@ -49,6 +62,7 @@ application = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+application.add_typer(workflow_application, name="workflow")
 
 
 def run_application(arguments: list[str]) -> int:
@@ -73,6 +87,19 @@ def run(
         str | None,
         typer.Option("--generator", metavar="COMMAND", help="Program and arguments, or an entry point's name."),
     ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="A model behind an OpenAI-compatible server.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="That server, such as http://localhost:11434/v1.")
+    ] = None,
+    network: Annotated[
+        NetworkChoice | None, typer.Option("--network", help="Whether the generator's program may use the network.")
+    ] = None,
+    sandbox: Annotated[
+        SandboxBackend | None, typer.Option("--sandbox", help="What holds programs in; auto is the best that works.")
+    ] = None,
+    require_isolation: RequireIsolation = None,
     evaluator: Annotated[
         str | None,
         typer.Option("--evaluator", metavar="COMMAND", help="Program that runs the suite.  [default: pytest]"),
@@ -121,6 +148,11 @@ def run(
         )
         over = Overrides(
             generator=generator,
+            model=model,
+            base_url=base_url,
+            network=None if network is None else network.value,
+            sandbox=None if sandbox is None else sandbox.value,
+            require_isolation=None if require_isolation is None else require_isolation.value,
             evaluator=evaluator,
             suite=suite,
             candidate_file=candidate_file,
@@ -141,6 +173,7 @@ def resume(
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Configuration.  [default: the one of the run]"),
     ] = None,
+    require_isolation: RequireIsolation = None,
     attempts: Attempts = None,
     time: Time = None,
     tokens: Tokens = None,
@@ -172,7 +205,15 @@ def resume(
             repeats=repeats,
         )
         manner = Manner(display=display, color=color, as_json=as_json)
-        raise typer.Exit(resume_run(run_name, config, limits, runs=runs, manner=manner))
+        code = resume_run(
+            run_name,
+            config,
+            limits,
+            runs=runs,
+            manner=manner,
+            require_isolation=None if require_isolation is None else require_isolation.value,
+        )
+        raise typer.Exit(code)
 
 
 @application.command()
@@ -180,7 +221,8 @@ def conform(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")],
     *,
     config: Annotated[
-        list[Path], typer.Option("--config", "-c", metavar="FILE", help="A configuration; one for each generator.")
+        list[Path],
+        typer.Option("--config", "-c", metavar="FILE", help="A configuration; give it once for each generator."),
     ],
     lockfile: Annotated[Path, typer.Option("--lockfile", metavar="FILE", help="Where the outcomes go.")] = LOCKFILE,
     runs: Runs = RUNS,
@@ -298,6 +340,17 @@ def events(*, verbose: Verbose = False) -> None:
         list_events()
 
 
+@application.command("isolation")
+def isolation_command(*, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Probe what this machine offers to hold generators and suites in, and say how to get what is missing."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.isolating import show_isolation
+
+        show_isolation(as_json=as_json)
+
+
 @application.command()
 def demo(
     *,
@@ -322,6 +375,39 @@ def demo(
 
 
 @application.command()
+def pin(
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")
+    ] = None,
+    *,
+    candidate: Annotated[
+        Path | None,
+        typer.Option("--candidate", metavar="FILE_OR_DIR", help="The trusted candidate, which the suite is run on."),
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="A run that passed, in the place of SPEC and candidate.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration; it names the suite.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the pins go.")] = PINS,
+    runs: Runs = RUNS,
+    verbose: Verbose = False,
+) -> None:
+    """Pin the case ids that a trusted candidate passes, so that later runs have to pass exactly these."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.inspecting import place_of
+        from orchestrator.cli.pinning import pin_candidate, pin_run
+
+        if run_name is None:
+            pin_candidate(spec, candidate, config, output)
+        else:
+            pin_run(place_of(runs), run_name, spec, candidate, config, output)
+
+
+@application.command()
 def schema(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="A form; without one, all are listed.")] = "",
     *,
@@ -340,8 +426,12 @@ def schema(
 def audit_command(
     name: ExportName,
     *,
-    head: Annotated[str | None, typer.Option("--head", metavar="DIGEST", help="The head that was published.")] = None,
-    count: Annotated[int | None, typer.Option("--count", metavar="N", help="The number that was published.")] = None,
+    head: Annotated[
+        str | None, typer.Option("--head", metavar="DIGEST", help="The digest of the last record, as it was kept.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", help="How many records there were, as it was kept.")
+    ] = None,
     runs: Runs = RUNS,
     as_json: AsJson = False,
     verbose: Verbose = False,

@@ -15,7 +15,7 @@ from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.run import AttemptFailed
 from orchestrator_events.verdict import CaseResult
 
-__all__ = ["attempt_line", "case_line", "changes", "header", "passed_of"]
+__all__ = ["attempt_line", "case_line", "changes", "header", "headline", "passed_of"]
 
 REASON = 90
 """Longest reason on an attempt's line, characters."""
@@ -112,11 +112,20 @@ def closeness(run: Run, attempt: Attempt) -> str:
 def reason(attempt: Attempt, marks: Marks) -> Text:
     """Why it failed: the error, or the first failing case with its message."""
     if attempt.error:
-        return Text(one_line(attempt.error, REASON, marks.ellipsis), "dim")
+        return Text(one_line(headline(attempt.error), REASON, marks.ellipsis), "dim")
     if not attempt.failing or reused_from(attempt):
         return Text("same candidate, verdict reused" if reused_from(attempt) else "", "dim")
     first = attempt.failing[0]
     return Text(one_line(f"{first.id}: {one_line(first.message, REASON)}", REASON, marks.ellipsis), "dim")
+
+
+def headline(error: str) -> str:
+    """The error on one line; where its first ends in a colon, with the last of what it announces."""
+    first, *more = [line.strip() for line in error.splitlines() if line.strip()] or [""]
+    rest = [line for line in more if not line.startswith("(in the sandbox")] or more  # advice comes behind the words
+    if not first.endswith(":"):
+        return first
+    return first[:-1] if not rest or rest[-1] in first else f"{first} {rest[-1]}"
 
 
 def reused_from(attempt: Attempt) -> int:

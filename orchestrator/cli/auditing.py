@@ -19,6 +19,7 @@ from orchestrator.configuration import load_configuration
 from orchestrator.export import export_json
 from orchestrator.history import find_run
 from orchestrator.importing import Export, parse_export, read_export
+from orchestrator.isolating import isolation_of
 from orchestrator.replay import Rejudgement, ReplayError, Step, rejudge, replay
 from orchestrator_events.errors import EventError, JournalError
 
@@ -100,12 +101,12 @@ def replayed(export: Export) -> tuple[tuple[Step, ...], str]:
 
 
 def rejudged(export: Export, config: Path) -> tuple[Rejudgement, ...]:
-    """The suite's verdicts on the recorded candidates, now."""
+    """The suite's verdicts on the recorded candidates, now; IsolationRefusedError below what is required."""
     configuration = load_configuration(config)
     may_lack_file = may_answer_with_files(configuration.generator)
-    return run_blocking(
-        rejudge(export, made_evaluator(configuration.evaluator, configuration.sandbox, may_lack_file=may_lack_file))
-    )
+    evaluator = made_evaluator(configuration.evaluator, configuration.sandbox, may_lack_file=may_lack_file)
+    run_blocking(isolation_of(evaluator, "the evaluator", configuration.require_isolation))
+    return run_blocking(rejudge(export, evaluator))
 
 
 def step_line(step: Step) -> str:

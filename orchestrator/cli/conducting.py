@@ -28,7 +28,7 @@ from orchestrator.cli.live import LiveScreen
 from orchestrator.cli.plain import PlainScreen
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
 from orchestrator.cli.runplace import RunPlace
-from orchestrator.cli.wording import count_of, usage
+from orchestrator.cli.wording import count_of, limit_name, limit_unit, usage
 from orchestrator.configuration import Configuration, settled
 from orchestrator.engine import Orchestrator, new_run_id
 from orchestrator.history import blank_run, load_run, report_of
@@ -122,7 +122,8 @@ class Conductor:
                 self.keep(error.report, code_of_error(error), reason=str(error))
             except OSError as unkept:  # what ended the run may be why: its own message comes last
                 say(f"the result is not written below {self.place.root}: {unkept}")
-            error.add_note(f"go on with it, when that is mended: {self.place.resume_command(run_id)}")
+            mended = "when that is mended, under the same configuration"
+            error.add_note(f"go on with it, {mended}: {self.place.resume_command(run_id)}")
             raise
         code = code_of_report(report)
         where = self.keep(report, code)
@@ -180,7 +181,7 @@ class Conductor:
     def tell(self, report: RunReport, where: str) -> None:
         """The outcome in one line on standard output; who held the judge and what is lacking, on standard error."""
         if report.integrity and self.manner.display is not DisplayChoice.QUIET:
-            self.manner.lines().print(integrity_line(report.integrity))
+            self.manner.lines().print(integrity_line(report.integrity, report.isolation))
         if isinstance(report, Exhausted) and self.manner.display is not DisplayChoice.QUIET:
             self.explain(report)
         if not self.manner.as_json:
@@ -191,22 +192,22 @@ class Conductor:
     def explain(self, report: Exhausted) -> None:
         """Which limit ended the run, and what the closest candidate fails."""
         console, marks = self.manner.lines(), marks_for(sys.stderr)
-        console.print(one_line(f"limit reached: {report.limit}: {report.detail}", REASON, marks.ellipsis))
+        console.print(one_line(f"limit reached: {limit_unit(report.limit)}: {report.detail}", REASON, marks.ellipsis))
         if report.closest is None:
             console.print("no attempt gave a candidate")
         for case in report.failing[:SHOWN_CASES]:
             console.print(case_line(case, marks))
         if len(report.failing) > SHOWN_CASES:
             console.print(f"  and {len(report.failing) - SHOWN_CASES} more")
-        if report.closest is not None:
-            command = self.place.show_command(report.run_id)
-            console.print(f"look at it: {command} --attempt {report.closest.number}")
+        if report.history:
+            command, told = self.place.show_command(report.run_id), report.closest or report.history[-1]
+            console.print(f"look at it: {command} --attempt {told.number}")
         console.print(f"go on with it: {self.place.resume_command(report.run_id)} {raised(report)}")
 
 
 def raised(report: Exhausted) -> str:
     """The options that raise the limit which ended a run: attempts by three, another as the user sees fit."""
-    option = {"seconds": "time", "money_micro": "money"}.get(report.limit, report.limit).replace("_", "-")
+    option = limit_name(report.limit)
     return f"--{option} {report.attempts + 3 if option == 'attempts' else 'MORE'}"
 
 
@@ -217,7 +218,7 @@ def outcome_line(report: RunReport, where: str) -> Text:
         case Passed():
             return joined(Text(f"conforms after {after}", "bold green"), usage(report.usage), where)
         case Exhausted():
-            told = Text(f"exhausted ({report.limit}) after {after}", "bold red")
+            told = Text(f"exhausted ({limit_name(report.limit)}) after {after}", "bold red")
             closest = report.closest
             found = "" if closest is None else f"closest #{closest.number} {passed_of(closest)}"
             return joined(told, found, usage(report.usage), where)

@@ -20,6 +20,7 @@ from orchestrator.cli.interruption import run_until_signalled
 from orchestrator.cli.isolationlines import unheld_line
 from orchestrator.cli.progress import Progress
 from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.wording import count_of
 from orchestrator.configuration import Configuration, load_configuration
 from orchestrator.conform import Lockfile, aconform, write_lockfile
 from orchestrator.engine import Orchestrator, new_run_id
@@ -93,9 +94,8 @@ def tell(found: Lockfile, path: Path, manner: Manner) -> None:
         return
     width = max(len(each.generator) for each in found.generators)
     for each in found.generators:
-        shown = (
-            f"{each.generator:<{width}}  {each.outcome:<11}  {each.attempts} attempts  run {each.run}  {each.detail}"
-        )
+        after = f"{count_of(each.attempts, 'attempt'):<11}"
+        shown = f"{each.generator:<{width}}  {each.outcome:<11}  {after}  run {each.run}  {each.detail}"
         sys.stdout.write(f"{inert(shown).rstrip()}\n")
     passed = sum(each.outcome == "passed" for each in found.generators)
     sys.stdout.write(f"{passed} of {len(found.generators)} generators conform  {path}\n")

@@ -24,7 +24,7 @@ from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.isolationlines import integrity_line, isolation_lines, unheld_line
 from orchestrator.cli.plain import pinned_words
 from orchestrator.cli.runplace import RunPlace
-from orchestrator.cli.wording import count_of, duration
+from orchestrator.cli.wording import count_of, duration, limit_name
 from orchestrator.execution import Execution
 from orchestrator.history import find_run, load_execution, report_of
 from orchestrator.narration import told
@@ -169,7 +169,8 @@ def show_attempts(console: Console, run: Run, marks: Marks) -> None:
     for each in run.attempts:
         console.print(attempt_line(run, each, marks))
     console.print(standing(run))
-    if integrity := integrity_line(report_of(run).integrity):
+    report = report_of(run)
+    if integrity := integrity_line(report.integrity, report.isolation):
         console.print(integrity)
 
 
@@ -204,7 +205,7 @@ def standing(run: Execution) -> Text:
     if isinstance(run, Run) and run.state == RunState.PASSED:
         return Text(f"conforms after {after}", "bold green")
     if isinstance(run, Run) and run.state == RunState.EXHAUSTED and run.exhausted is not None:
-        shown = Text(f"exhausted ({run.exhausted.limit}) after {after}", "bold red")
+        shown = Text(f"exhausted ({limit_name(run.exhausted.limit)}) after {after}", "bold red")
         return joined(shown, one_line(run.exhausted.detail, REASON))
     reasons = [record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)]
     shown = Text(f"{'' if run.is_over else 'left open, '}{run.state} after {after}", "bold")

@@ -43,9 +43,17 @@ def unheld_line(established: IsolationEstablished | None) -> str:
     return f"no isolation: {' and '.join(names)} {verb} with all rights of this process"
 
 
-def integrity_line(integrity: str) -> str:
-    """Who held the judge, with what that means; empty for a run without a verdict."""
-    return f"integrity: {INTEGRITY.get(integrity, integrity)}" if integrity else ""
+def integrity_line(integrity: str, established: IsolationEstablished | None = None) -> str:
+    """Who held the judge, with what that means; empty for a run without a verdict.
+
+    Without a sandbox a process of the candidate's can reach the judge's files and memory, separate as they are.
+    """
+    if not integrity:
+        return ""
+    level = "strong" if established is None else established.evaluator.level
+    reachable = integrity == "separate" and level != "strong"
+    unheld = f", but nothing keeps the two apart at isolation {level}" if reachable else ""
+    return f"integrity: {INTEGRITY.get(integrity, integrity)}{unheld}"
 
 
 def not_enforced(established: IsolationEstablished) -> str:

@@ -14,13 +14,14 @@ from rich.live import Live
 from rich.text import Text
 
 from orchestrator.cli.appearance import ASCII, Marks
-from orchestrator.cli.attemptlines import passed_of
+from orchestrator.cli.attemptlines import headline, passed_of
 from orchestrator.cli.casestrip import case_order, case_strip, group_size
 from orchestrator.cli.gauges import gauge_line, gauges
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.plain import EFFECTS, lines_of
-from orchestrator.cli.wording import count_of, duration
+from orchestrator.cli.wording import count_of, duration, limit_unit
 from orchestrator.run import Run
+from orchestrator_events.execution import ExecutionStart, IsolationEstablished
 from orchestrator_events.record import Record
 from orchestrator_events.run import (
     AttemptFailed,
@@ -37,6 +38,8 @@ REFRESH_S: Final = 0.2
 SHOWN_ATTEMPTS: Final = 5
 SHOWN_DECISIONS: Final = 3
 REASON: Final = 160
+WHOLE: Final = (ExecutionStart, IsolationEstablished)
+"""Records whose lines are never cut: which limits hold, and what nothing holds back, have to be known."""
 WORKING: Final = {
     RunState.READY: "starting",
     RunState.PROMPTING: "writing the prompt of",
@@ -81,7 +84,7 @@ class LiveScreen:
         if self.run is None or self.live is None:
             return
         for line in lines_of(self.run, record, self.marks):
-            self.console.print(self.cut(line))
+            self.console.print(line if isinstance(record.event, WHOLE) else self.cut(line))
         self.decisions.extend(self.reasons(self.run, record))
         if isinstance(record.event, EFFECTS):
             self.since, self.written = self.run.clock.monotonic(), 0
@@ -156,7 +159,7 @@ class LiveScreen:
             case PromptRefined() as event:
                 yield refinement(event, run)
             case BudgetExhausted() as event:
-                yield one_line(f"limit {event.limit} reached: {event.detail}", REASON, self.marks.ellipsis)
+                yield one_line(f"limit reached: {limit_unit(event.limit)}: {event.detail}", REASON, self.marks.ellipsis)
             case _:
                 return
 
@@ -164,7 +167,7 @@ class LiveScreen:
         """What an attempt that was just judged changes."""
         last, closest = run.attempts[-1], run.closest
         if last.error:
-            yield one_line(f"#{last.number} gave no candidate: {last.error}", REASON, self.marks.ellipsis)
+            yield one_line(f"#{last.number} gave no candidate: {headline(last.error)}", REASON, self.marks.ellipsis)
         elif isinstance(last.outcome, AttemptFailed) and last.outcome.reused_from:
             yield f"#{last.number} is identical to #{last.outcome.reused_from}, whose verdict is reused"
         if closest is not None and closest.number != self.closest:
@@ -175,7 +178,8 @@ class LiveScreen:
 def refinement(event: PromptRefined, run: Run) -> str:
     """What the strategy changes."""
     failing = 0 if run.last is None else len(run.last.failing)
-    shown = "with their messages" if event.feedback == "details" else "by name only"
+    whose = "its message" if failing == 1 else "their messages"
+    shown = f"with {whose}" if event.feedback == "details" else "by name only"
     parts = [f"{count_of(failing, 'failing case')} {shown}" if failing else "the error of the last attempt"]
     if json.loads(event.parameters):
         parts.append(f"parameters {one_line(event.parameters, REASON)}")

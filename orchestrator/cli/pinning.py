@@ -16,6 +16,7 @@ from orchestrator.cli.wording import count_of
 from orchestrator.configuration import Configuration, load_configuration
 from orchestrator.documents import read_text
 from orchestrator.history import find_run, load_run
+from orchestrator.isolating import isolation_of
 from orchestrator.pins import Pins, digest_of_suite, save_pins
 from orchestrator.ports import Evaluator, Submission
 from orchestrator.spec import MergedSpec, load_spec
@@ -35,13 +36,15 @@ REASON = 200
 def pin_candidate(spec_path: Path | None, candidate_path: Path | None, config: Path | None, output: Path) -> None:
     """Run the configured suite on a trusted candidate and pin what it passes.
 
-    Raises RequestError, having written nothing, when any case fails or a control does not.
+    Raises RequestError, having written nothing, when any case fails or a control does not, and
+    IsolationRefusedError when the suite would be held by less than is required.
     """
     if spec_path is None or candidate_path is None:
         raise RequestError("name a spec and a trusted --candidate, or a --run that passed")
     configuration = Configuration() if config is None else load_configuration(config)
     spec, candidate = load_spec(spec_path), read_candidate(candidate_path)
     evaluator = made_evaluator(configuration.evaluator, configuration.sandbox, may_lack_file=bool(candidate.files))
+    run_blocking(isolation_of(evaluator, "the evaluator", configuration.require_isolation))
     controls = frozenset(configuration.evaluator.controls)
     before = suite_digest(configuration)
     passed = trusted_cases(results_on(candidate, spec, evaluator, configuration.language), spec, controls)

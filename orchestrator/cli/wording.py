@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orchestrator.outcome import UsageTotals
 from orchestrator_events.budget import Budget, Charge
 
-__all__ = ["count_of", "duration", "limits", "money", "short_digest", "tokens", "usage"]
+__all__ = ["count_of", "duration", "limit_name", "limit_unit", "limits", "money", "short_digest", "tokens", "usage"]
 
 
 def duration(microseconds: int) -> str:
@@ -47,6 +47,16 @@ def money(micro: int) -> str:
     return f"{micro / 1_000_000:,.4f} spent"
 
 
+def limit_name(limit: str) -> str:
+    """A limit as the command line calls it: `time`, `money`, `input-tokens`."""
+    return {"seconds": "time", "money_micro": "money"}.get(limit, limit).replace("_", "-")
+
+
+def limit_unit(limit: str) -> str:
+    """What the figures told of a limit count: its name, but millionths for money."""
+    return "money in millionths" if limit == "money_micro" else limit_name(limit)
+
+
 def limits(budget: Budget) -> str:
     """Every limit that holds, in words."""
     return ", ".join(limit_words(budget))
@@ -66,7 +76,7 @@ def limit_words(budget: Budget) -> Iterator[str]:
         if limit is not None:
             yield count_of(limit, noun)
     if budget.money_micro is not None:
-        yield f"{budget.money_micro / 1_000_000:g} of money"
+        yield f"{budget.money_micro / 1_000_000:g} to spend"
     if budget.repeats is not None:
         yield count_of(budget.repeats, "repeat")
 

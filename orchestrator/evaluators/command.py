@@ -10,7 +10,7 @@ import attrs
 
 from orchestrator.adapter_errors import CandidateRefusedError, EvaluationError
 from orchestrator.candidate import Candidate
-from orchestrator.commandline import name_of_command, shorter, split_command
+from orchestrator.commandline import name_of_command, shorter, split_command, unstartable
 from orchestrator.environment import DEFAULT_ALLOWED, clean_environment, variable_names
 from orchestrator.evaluators.reports import LARGEST_REPORT, READERS
 from orchestrator.evaluators.suite_run import SuiteRun
@@ -188,8 +188,9 @@ class CommandEvaluator:
                 report_limit=LARGEST_REPORT + (ARCHIVE_OVERHEAD if place.collects else 0) if by_pipe else None,
             )
         except (OSError, ValueError) as error:
-            told = hint(launcher, place.profile, str(error).encode())
-            reason = f"the eval runner {words[0]!r} cannot be started: {error}"
+            fault = unstartable(words, place.directory)
+            told = "" if fault else hint(launcher, place.profile, str(error).encode())
+            reason = f"the eval runner {words[0]!r} cannot be started: {fault or error}"
             raise EvaluationError(" ".join(filter(None, (reason, told)))) from error
         return attrs.evolve(
             completed,

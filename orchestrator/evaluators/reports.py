@@ -45,8 +45,10 @@ def read_junit(data: bytes) -> tuple[CaseResult, ...]:
     try:
         report = JUnitXml.fromstring(_plain_xml(data))
         return tuple(_junit_result(case) for case in _junit_cases(report))
-    except (SyntaxError, ValueError, RecursionError, JUnitXmlError) as error:
+    except (SyntaxError, ValueError, JUnitXmlError) as error:
         raise EvaluationError(f"the JUnit report cannot be read: {error}") from error
+    except RecursionError:
+        raise EvaluationError("the JUnit report cannot be read: it nests too deep") from None
 
 
 def read_ctrf(data: bytes) -> tuple[CaseResult, ...]:
@@ -56,9 +58,11 @@ def read_ctrf(data: bytes) -> tuple[CaseResult, ...]:
     """
     try:
         # Not as strict as our own form: what nobody reads of it, and a half character in a message, spoil no verdict.
-        report = json.loads(_decoded(data))
-    except (ValueError, RecursionError) as error:
+        report = json.loads(_decoded(data), object_pairs_hook=_table)
+    except ValueError as error:
         raise EvaluationError(f"the CTRF report is not JSON: {error}") from None
+    except RecursionError:
+        raise EvaluationError("the CTRF report cannot be read: it nests too deep") from None
     results = report.get("results") if isinstance(report, dict) else None
     tests = results.get("tests") if isinstance(results, dict) else None
     if not isinstance(tests, list):
@@ -142,6 +146,14 @@ _JUNIT_STATUS: Final[Mapping[str, CaseStatus]] = MappingProxyType(
 _GRAVITY: Final[Mapping[CaseStatus, int]] = MappingProxyType(
     {CaseStatus.PASSED: 0, CaseStatus.SKIPPED: 1, CaseStatus.FAILED: 2, CaseStatus.ERROR: 3}
 )
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are unlike: with two statuses, readers would differ about which one counts."""
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError("a key is given more than once")
+    return table
 
 
 def _ctrf_result(test: object, place: int) -> CaseResult:

@@ -1,7 +1,7 @@
 """Runs inside the child process of a `ProcessGenerator`: imports a function, calls it once, reports its answer.
 
-The report is a word on a line of its own (answer, unavailable, failed or transient), then JSON or the reason. It
-goes to a pipe of its own; whatever the function prints goes to standard error.
+The report is a word on a line of its own (ready, answer, unavailable, failed or transient), then JSON or the reason.
+It goes to a pipe of its own; whatever the function prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -28,8 +28,12 @@ __all__ = ["main"]
 
 
 def main(target: str, path: tuple[str, ...], report: str) -> None:
-    """Call the function `module:name` with the request on standard input; `path` comes first in `sys.path`."""
-    request = read_request(sys.stdin.buffer.read())
+    """Call the function `module:name` with the request on standard input, or with none there only look it up.
+
+    `path` comes first in `sys.path`.
+    """
+    data = sys.stdin.buffer.read()
+    request = read_request(data) if data else None
     with open(report, "w", encoding="utf-8", errors="backslashreplace") as file:
         os.dup2(2, 1)
         sys.path[:0] = path
@@ -37,10 +41,11 @@ def main(target: str, path: tuple[str, ...], report: str) -> None:
         file.write(f"{word}\n{content}")
 
 
-def outcome(target: str, request: Request, path: tuple[str, ...]) -> tuple[str, str]:
+def outcome(target: str, request: Request | None, path: tuple[str, ...]) -> tuple[str, str]:
     """The word for what came of the call, and its answer or reason."""
     try:
-        return "answer", json.dumps(answer_json(function_called(target, path)(request)))
+        function = function_called(target, path)
+        return ("ready", "") if request is None else ("answer", json.dumps(answer_json(function(request))))
     except GeneratorUnavailableError as error:
         return "unavailable", str(error)
     except TransientGenerationError as error:

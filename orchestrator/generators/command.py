@@ -10,7 +10,14 @@ import attrs
 
 from orchestrator.adapter_errors import GenerationError, GeneratorUnavailableError
 from orchestrator.candidate import Candidate
-from orchestrator.commandline import ending, located_program, name_of_command, shorter, split_command
+from orchestrator.commandline import (
+    ending,
+    located_program,
+    name_of_command,
+    shorter,
+    split_command,
+    unstartable,
+)
 from orchestrator.environment import DEFAULT_ALLOWED, clean_environment, variable_names
 from orchestrator.excerpt import tail
 from orchestrator.generators.protocol import read_generation, write_request
@@ -109,6 +116,8 @@ class CommandGenerator:
         return self.launcher
 
     async def _run(self, launcher: Launcher, request: Request, command: Sequence[str], place: Place) -> Completed:
+        if fault := unstartable(command, place.directory):
+            raise GeneratorUnavailableError(f"{command[0]!r} cannot be started: {fault}")
         try:
             completed = await run_process(
                 command,
@@ -130,8 +139,11 @@ class CommandGenerator:
             raise GenerationError(f"{self.name} left more than {self.output_limit} bytes of files")
         failure = ending(completed, request.seconds)
         if failure:
-            said = [tail(completed.stderr), hint(launcher, place.profile, completed.stderr)]
-            raise GenerationError(":\n".join(filter(None, (f"{self.name} {failure}", "\n".join(filter(None, said))))))
+            # Some programs tell their errors on standard output.
+            said = completed.stderr if completed.stderr.strip() else completed.stdout
+            told = hint(launcher, place.profile, said, is_suspected=completed.returncode > 0)
+            lines = filter(None, (tail(said) if completed.exceeded != "stdout" else "", told))
+            raise GenerationError(":\n".join(filter(None, (f"{self.name} {failure}", "\n".join(lines)))))
         return completed
 
     def _input(self, request: Request) -> bytes:

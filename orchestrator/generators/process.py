@@ -27,6 +27,10 @@ __all__ = ["ProcessGenerator"]
 
 PRINTED_LIMIT: Final = 1_000_000
 """What a function and its child process may print to each stream, bytes."""
+IMPORT_S: Final = 60.0
+"""Longest that looking the function up may take before a run, seconds."""
+LOOK_UP: Final = b""
+"""What the child process reads when it is to look the function up without calling it."""
 START: Final = (
     "import sys; given = __import__('json').loads(sys.argv[1]); sys.path += given['roots']; "
     "from orchestrator.generators.callee import main; main(given['function'], tuple(given['path']), sys.argv[2])"
@@ -91,11 +95,14 @@ class ProcessGenerator:
         return attrs.evolve(GENERATOR, network=self.network == "host", readable=readable, limits=self.limits)
 
     async def isolate(self, require: str = "none") -> Isolation:
-        """What holds the child process, found by trying at the first call.
+        """What holds the child process, found by trying at the first call, and that the function is there.
 
-        Raises IsolationRefusedError, which says what to install, when that is weaker than `require`.
+        Raises IsolationRefusedError, which says what to install, when that is weaker than `require`, and
+        GeneratorUnavailableError when the function cannot be imported, held in as it is when it is called.
         """
-        return (await self._held(require)).isolation
+        launcher = await self._held(require)
+        await self._look_up(launcher)
+        return launcher.isolation
 
     async def generate(self, request: Request) -> Generation:
         """What the function answered.
@@ -105,7 +112,9 @@ class ProcessGenerator:
         """
         request = attrs.evolve(request, seconds=shorter(self.seconds, request.seconds))
         launcher = await self._held()
-        completed = await self._run(launcher, request)
+        completed = await self._run(launcher, protocol.write_request(request), request.seconds)
+        if completed.exceeded == "report":
+            raise GenerationError(f"{self.name} answered with more than {self.output_limit} bytes")
         failure = ending(completed, request.seconds)
         if failure:
             self._fail(failure, completed, hint(launcher, self.profile, completed.stderr))
@@ -129,16 +138,30 @@ class ProcessGenerator:
         self.isolation = self.launcher.isolation.label
         return self.launcher
 
-    async def _run(self, launcher: Launcher, request: Request) -> Completed:
+    async def _look_up(self, launcher: Launcher) -> None:
+        seconds = shorter(self.seconds, IMPORT_S)
+        completed = await self._run(launcher, LOOK_UP, seconds)
+        word, _, content = completed.report.decode(errors="replace").partition("\n")
+        if word == "ready":
+            return
+        reason = excerpt(content)
+        if word != "unavailable":
+            failure = ending(completed, seconds) or "gave no answer"
+            failure = f"{self.function!r} cannot be imported: its process {failure}"
+            reason = ":\n".join(filter(None, (failure, tail(completed.stderr))))
+        told = hint(launcher, self.profile, content.encode() or completed.stderr)
+        raise GeneratorUnavailableError(" ".join(filter(None, (reason, told))))
+
+    async def _run(self, launcher: Launcher, stdin: bytes, seconds: float | None) -> Completed:
         directory = (self.cwd or Path.cwd()).absolute()
         given = {"function": self.function, "path": self._path(), "roots": [str(root) for root in roots()]}
         try:
             return await run_process(
                 (launcher.python, "-P", "-c", START, json.dumps(given), "{report}"),
-                stdin=protocol.write_request(request),
+                stdin=stdin,
                 cwd=directory,
                 environment=clean_environment((*DEFAULT_ALLOWED, *self.environment)),
-                seconds=request.seconds,
+                seconds=seconds,
                 stdout_limit=PRINTED_LIMIT,
                 stderr_limit=PRINTED_LIMIT,
                 launcher=launcher,

@@ -39,8 +39,10 @@ class Crossing:
         self.imported: dict[int, Any] = {}
         self.given: set[type] = set()
         """Classes of this side that were handed out as such, not merely as the class of something."""
-        self.called: set[type] = set()
-        """Classes of the other side that this side's code has called itself."""
+        self.made: set[int] = set()
+        """Numbers of objects of the other side that this side's code made itself, and that never came as an answer."""
+        self.shown: set[int] = set()
+        """Numbers of objects of the other side that an operator gave which was shown a plain value."""
 
     def encoder(self, loan: Loan, *, lends: bool = False) -> ValueEncoder:
         """Encodes for one message."""
@@ -202,6 +204,7 @@ class Crossing:
         kind, value = decoder.decode(rest[1], depth), decoder.decode(rest[2], depth)
         if not isinstance(kind, type) or not issubclass(kind, StandIn):
             raise ProtocolError("an object whose class is none")
+        self.made.discard(number)
         if number in self.imported:
             known = self.imported[number]
             if type(known) is not kind and not isinstance(known, ModuleType):

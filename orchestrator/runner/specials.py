@@ -2,15 +2,19 @@
 
 The judge compares plain values itself. A stand-in never equals one, unless its class derives from an immutable
 built-in: then it carries its value, which is what counts. It has no order beside one either, and what an operator
-gives that was shown a plain value must be a stand-in again, so that no object can make up a tolerance it meets.
+gives that was shown a plain value must be a stand-in without a value, which never becomes a number again: so no
+object can make up a difference that meets a tolerance. Objects that the suite itself made of a class are left to
+work as they like with plain values, until one of them comes back as an answer. A failure passes every context
+manager of the candidate, whatever that says of it.
 """
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
-from orchestrator.runner.describing import COMPARISONS, SPECIAL
+from orchestrator.runner.describing import COMPARISONS, SPECIAL, VALUES
 from orchestrator.runner.links import OWN, TEXT, link_of, linked, special_of
 
 __all__ = ["asked_methods", "checked", "error_methods"]
@@ -39,20 +43,60 @@ def asking(name: str, *, is_plain: bool) -> Callable[..., Any]:
     def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         peer, identity = linked(self)
+        is_free = identity in peer.made and not any(link_of(each) and is_told(each) for each in args)
         answer = peer.ask("special", identity, name, args=args, kwargs=kwargs)
         if is_plain:
             return answer
-        if name in ARITHMETIC and not all(link_of(each) for each in args):
-            return still_remote(name, answer)
+        if name in LEAVING and args and is_failure(args[0]):
+            return False if name == "__exit__" else unsuppressed(answer)
+        if name in NUMERIC and (is_told(self) or (name in ARITHMETIC and any(is_told(each) for each in args))):
+            return answer if is_known(name, answer, self, args) else still_remote(name, answer, is_free=is_free)
         return checked(name, answer)
 
     ask.__name__ = name
     return ask
 
 
-def still_remote(name: str, answer: Any) -> Any:
-    """What an operator gave that was shown a plain value."""
-    if answer is NotImplemented or link_of(answer) is not None:
+def is_failure(kind: Any) -> bool:
+    """Whether an exception says that a case failed, or that the judge or its framework gives up."""
+    if not isinstance(kind, type) or issubclass(kind, Exception):
+        return isinstance(kind, type) and issubclass(kind, AssertionError)
+    return not issubclass(kind, ENDINGS)
+
+
+async def unsuppressed(answer: Any) -> bool:
+    """What `__aexit__` gives where it may do what it likes, but not hide the failure that it was shown."""
+    await answer
+    return False
+
+
+def is_told(operand: object) -> bool:
+    """Whether the candidate is shown a plain value by this operand, or the operand comes of one that it was shown."""
+    link = link_of(operand)
+    return link is None or link[1] in link[0].shown
+
+
+def is_known(name: str, answer: Any, self: Any, args: tuple[Any, ...]) -> bool:
+    """Whether an operator gave just what the built-in gives that the object derives from."""
+    base = next((kind for kind in VALUES if isinstance(self, kind)), None)
+    operator = getattr(base, name, None)
+    if operator is None:
+        return False
+    try:
+        found = operator(self, *args)
+        equal: Callable[..., Any] = type(found).__eq__
+        return type(found) in VALUES and isinstance(answer, type(found)) and equal(found, answer) is True
+    except Exception:  # noqa: BLE001 -- what the built-in cannot do is not known
+        return False
+
+
+def still_remote(name: str, answer: Any, *, is_free: bool) -> Any:
+    """What an operator gave that was shown a plain value, or that has an operand which was."""
+    link = link_of(answer)
+    if answer is NotImplemented or (link is not None and is_free):
+        return answer
+    if link is not None and not isinstance(answer, VALUES):
+        link[0].shown.add(link[1])
         return answer
     raise TypeError(
         f"{name} of an object of the candidate was shown a plain value and gave {type(answer).__name__}: "
@@ -119,13 +163,14 @@ def ordering(value: type | None, special: frozenset[str], *, is_trusting: bool) 
 
 
 def containing(value: type | None) -> Callable[..., bool]:
-    """`in`: the original is asked where the suite made it of a class it knows, otherwise what it holds is looked at."""
+    """`in`: the original is asked where the suite itself made it, otherwise what it holds is looked at."""
 
     has: Callable[..., Any] = getattr(value, "__contains__", bool)
 
     def contains(self: Any, item: object) -> bool:
         __tracebackhide__ = True
-        if type(self) in linked(self)[0].called or link_of(item) is not None:
+        peer, identity = linked(self)
+        if identity in peer.made or link_of(item) is not None:
             return bool(checked("__contains__", special_of(self, "__contains__", item)))
         if value is not None:
             return bool(has(self, item))
@@ -176,10 +221,18 @@ ARITHMETIC: Final = frozenset(
     for name in ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor")
     for prefix in ("", "r", "i")
 )
+NUMERIC: Final = ARITHMETIC | {
+    f"__{name}__"
+    for name in ("abs", "round", "neg", "pos", "invert", "trunc", "floor", "ceil", "int", "float", "complex", "index")
+} | {"__bool__", "__len__"}  # fmt: skip
+"""What makes numbers of objects, or tells whether they are nothing."""
 ANSWERS: Final[dict[str, tuple[type, ...]]] = {
     "__len__": (int,), "__bool__": (bool,), "__hash__": (int,), "__contains__": (bool,), "__index__": (int,),
     "__int__": (int,), "__float__": (float,), "__complex__": (complex,), "__bytes__": (bytes,),
     "__str__": (str,), "__repr__": (str,), "__format__": (str,), "__fspath__": (str, bytes),
 }  # fmt: skip
+LEAVING: Final = frozenset({"__exit__", "__aexit__"})
+ENDINGS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
+"""What is no Exception either, and says nothing of a case."""
 NOT_PLAIN: Final = {"__eq__", "__hash__", "__await__", *COMPARISONS}
 PLAIN: Final = frozenset(SPECIAL) - NOT_PLAIN

@@ -31,8 +31,11 @@ class StandInClass(type):
         """An object of the class."""
         __tracebackhide__ = True
         peer, identity = linked(cls)
-        peer.called.add(cls)
-        return initialiser(str(cls.__module__))(peer, identity, args, kwargs)
+        made = initialiser(str(cls.__module__))(peer, identity, args, kwargs)
+        link = link_of(made)
+        if link is not None and link[1] not in peer.shown:
+            peer.made.add(link[1])
+        return made
 
     def __getattr__(cls, name: str) -> Any:
         """An attribute of the class."""

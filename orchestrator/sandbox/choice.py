@@ -69,13 +69,19 @@ def absolute_paths(paths: Iterable[Path | str]) -> tuple[Path, ...]:
     return tuple(Path(path).expanduser().absolute() for path in paths)
 
 
-def hint(launcher: Launcher, profile: Profile, stderr: bytes) -> str:
-    """What to change when a program may have failed for what its sandbox hides; empty when nothing says so."""
+def hint(launcher: Launcher, profile: Profile, said: bytes, *, is_suspected: bool = False) -> str:
+    """What to change when a program may have failed for what its sandbox hides.
+
+    Empty when nothing that it said hints at it, unless it `is_suspected` all the same.
+    """
     if launcher.isolation.level != "strong":
         return ""
-    if not profile.network and _CUT_OFF.search(stderr):
+    if not profile.network and _CUT_OFF.search(said):
         return "(in the sandbox it has no network)"
-    if not _HIDDEN.search(stderr):
+    if not is_suspected and not _HIDDEN.search(said):
         return ""
     seen = ", ".join(["the system", "the interpreter", "its program", "its directory", *map(str, profile.readable)])
-    return f"(in the sandbox it sees {seen}, and writes to /tmp only: name what else it needs in `readable`)"
+    return (
+        f"(in the sandbox it sees {seen}, and writes to /tmp only: name what else it needs in `readable`, "
+        "its variables in `environment`, or choose another `sandbox`)"
+    )

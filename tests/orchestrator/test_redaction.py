@@ -113,6 +113,25 @@ def test_overlapping_secrets_leave_nothing() -> None:
     assert secrets.found("12345678-stuvwxyz abcdefgh-12345678") == ("one", "two")
 
 
+@pytest.mark.parametrize("length", [64, 76])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\\n", "\n    "])
+@pytest.mark.parametrize("after", ["", "\n"])
+def test_base64_in_lines_is_found(length: int, end: str, after: str) -> None:
+    """A long value that base64(1) or OpenSSL wrote in lines is gone, whatever stands between the lines."""
+    value = "".join(f"{number:x}-{number * number:x}." for number in range(100, 130))
+    encoded = b64encode((value + after).encode()).decode()
+    lines = end.join(encoded[start : start + length] for start in range(0, len(encoded), length))
+    redacted = Secrets({"long": value}).redact(f"before {lines} after")
+    kept = redacted.replace("[redacted long]", "").replace(end, "").removeprefix("before ").removesuffix(" after")
+    assert (redacted != lines, len(kept) < 8) == (True, True)
+
+
+def test_a_value_of_several_lines_is_found_with_other_ends_of_lines() -> None:
+    """What a terminal makes of line feeds hides nothing."""
+    value = "first-line-of-it\nsecond-line-of-it"
+    assert Secrets({"pem": value}).redact(value.replace("\n", "\r\n")) == "[redacted pem]"
+
+
 def test_a_stream_holds_back_only_what_may_be_a_secret() -> None:
     """Text comes out as soon as it is decided; a stream without secrets holds nothing back."""
     stream = RedactingStream(Secrets({"key": "0123456789"}))

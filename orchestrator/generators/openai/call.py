@@ -177,5 +177,18 @@ def _broken(error: Exception, reception: Reception, key: ApiKey) -> Failure:
     words = excerpt(key.redacted(f"{type(cause).__name__}: {cause}"), QUOTED)
     if isinstance(cause, ssl.SSLCertVerificationError):
         return Failure(Meaning.TERMINAL, f"shows a certificate that cannot be verified: {words}")
+    if _is_unreachable(error, cause):
+        reason = f"cannot be reached: {words}: is it running? see base_url"
+        return Failure(Meaning.PASSING, reason, is_unreachable=True)
     after = f"broke off after {reception.size} bytes of answer" if reception.size else "gave no answer"
     return Failure(Meaning.PASSING, f"{after}: {words}")
+
+
+def _is_unreachable(error: BaseException, cause: BaseException) -> bool:
+    """Whether no connection came about at all; one that TLS ended did."""
+    if isinstance(cause, ssl.SSLError):
+        return False
+    at: BaseException | None = error
+    while at is not None and not isinstance(at, httpx2.ConnectError):
+        at = at.__cause__ or at.__context__
+    return at is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from functools import cached_property
 from typing import Final
@@ -11,6 +10,7 @@ from urllib.parse import quote
 import attrs
 
 from orchestrator.adapter_errors import GeneratorUnavailableError
+from orchestrator.secretforms import forms_of
 
 __all__ = ["NO_KEY", "ApiKey", "key_of"]
 
@@ -39,19 +39,16 @@ class ApiKey:
         return len(self.secret) >= _SHORTEST_SECRET and any(form in text for form in self._forms)
 
     def redacted(self, text: str) -> str:
-        """The text without the key, plain, percent-encoded or in base64."""
+        """The text without the key, in whatever form."""
         for form in self._forms:
             text = text.replace(form, REDACTED)
         return text
 
     @cached_property
     def _forms(self) -> tuple[str, ...]:
-        if not self.secret:
-            return ()
-        forms = [self.secret, quote(self.secret, safe=""), quote(self.secret)]
-        if len(self.secret) >= _SHORTEST_SECRET:
-            forms += [form for start in range(3) for form in _in_base64(self.secret.encode(), start)]
-        return tuple(sorted(dict.fromkeys(forms), key=len, reverse=True))
+        plain = {self.secret, quote(self.secret, safe=""), quote(self.secret)} - {""}
+        forms = plain | forms_of(self.secret) if len(self.secret) >= _SHORTEST_SECRET else plain
+        return tuple(sorted(forms, key=len, reverse=True))
 
 
 NO_KEY: Final = ApiKey("")
@@ -72,12 +69,3 @@ def key_of(given: str | None, variable: str, *, is_needed: bool, server: str) ->
             f"{place} holds a blank, a line break or a character beyond ASCII, which no key has: set it anew"
         )
     return ApiKey(secret)
-
-
-def _in_base64(secret: bytes, start: int) -> tuple[str, str]:
-    # What stands before the key shifts its base64 form by 0, 1 or 2 bytes; the characters at both ends mix
-    # with what stands around it and are left out.
-    head, tail = -(-start * 8 // 6), (start + len(secret)) * 8 // 6
-    return tuple(  # type: ignore[return-value]  # one for each alphabet
-        encode(b"\0" * start + secret).decode()[head:tail] for encode in (base64.b64encode, base64.urlsafe_b64encode)
-    )

@@ -40,6 +40,8 @@ class Failure:
     reason: str
     status: int | None = None
     retry_after: float | None = None
+    is_unreachable: bool = False
+    """Whether no connection came about, so that the server knows nothing of the call."""
 
     def error(self, name: str, key: ApiKey, answer: str, usage: Usage | None) -> Exception:
         """The failure as the error the port asks for; an answer that holds the key is not kept."""
@@ -51,7 +53,13 @@ class Failure:
             case Meaning.LOST:
                 return GenerationError(reason, answer=kept, usage=usage)
             case Meaning.PASSING:
-                return TransientGenerationError(reason, retry_after=self.retry_after, status=self.status, usage=usage)
+                return TransientGenerationError(
+                    reason,
+                    retry_after=self.retry_after,
+                    status=self.status,
+                    usage=usage,
+                    is_unreachable=self.is_unreachable,
+                )
             case _:
                 assert_never(self.meaning)
 
@@ -85,7 +93,9 @@ _CODES: Final = {
             "insufficient_quota",
             "invalid_api_key",
             "model_not_found",
+            "unknown_parameter",
             "unsupported_parameter",
+            "unsupported_value",
         }
     ),
     Meaning.PASSING: frozenset(
@@ -94,8 +104,16 @@ _CODES: Final = {
 }
 """Words of `error.code` and `error.type` that say more than the status."""
 
+_REQUEST: Final = frozenset({400, 422})
+"""Statuses that are about what one request says."""
+_UNSUPPORTED: Final = re.compile(
+    r"\b(?:unsupported|unrecognized|unknown|unexpected) (?:request |keyword )?(?:parameter|argument|value)"
+    r"(?: supplied)?s?:? *['\"`]?([A-Za-z_][\w.-]{0,63})?",
+    re.IGNORECASE,
+)
+"""How servers that send no code say that they do not know a parameter, and which one."""
+
 _WORDS: Final = {
-    401: "refused the API key",
     402: "asks for payment",
     403: "forbids the call",
     404: "knows no such model or path",
@@ -115,11 +133,14 @@ def status_failure(status: int, told: object, key: ApiKey, retry_after: float | 
             f"answered with a redirect (HTTP {status}), which is not followed: set base_url to where it leads",
             status,
         )
-    meaning = _meaning_of_words(told) or _meaning_of_status(status)
-    words = _WORDS.get(status, "answered with an error")
-    # A server quotes half of the key it refuses; its code says enough.
-    quoted = "" if status == HTTPStatus.UNAUTHORIZED else _quoted(told, key)
-    return Failure(meaning, f"{words} (HTTP {_label(status, told)}){quoted}", status, retry_after)
+    if status == HTTPStatus.UNAUTHORIZED:
+        # A server quotes half of the key it refuses; its code says enough.
+        words = "refused the API key" if key.secret else "asks for an API key, and none was sent"
+        return Failure(Meaning.TERMINAL, f"{words} (HTTP {_label(status, told)})", status, retry_after)
+    meaning, words = _meaning_of_words(told) or _meaning_of_status(status), _WORDS.get(status, "answered with an error")
+    if status in _REQUEST and (parameter := _unsupported(told)) is not None:
+        meaning, words = Meaning.TERMINAL, _refusal_of(parameter) if parameter else words
+    return Failure(meaning, f"{words} (HTTP {_label(status, told)}){_quoted(told, key)}", status, retry_after)
 
 
 def told_failure(told: Mapping[str, Any], key: ApiKey) -> Failure:
@@ -128,6 +149,26 @@ def told_failure(told: Mapping[str, Any], key: ApiKey) -> Failure:
     status = code if type(code) is int and 400 <= code < 600 else None  # noqa: PLR2004 -- an HTTP status of an error
     meaning = _meaning_of_words(told) or (Meaning.LOST if status is None else _meaning_of_status(status))
     return Failure(meaning, f"answered with an error{_quoted(told, key)}", status)
+
+
+def _unsupported(told: object) -> str | None:
+    """The parameter that the server does not take; empty when it names none, None when it is about something else."""
+    said = told.get("message") if isinstance(told, Mapping) else told
+    found = _UNSUPPORTED.search(said[:QUOTED]) if isinstance(said, str) else None
+    if found is None and _meaning_of_words(told) is not Meaning.TERMINAL:
+        return None
+    return _word(told, "param") or (found and found[1]) or ""
+
+
+def _refusal_of(parameter: str) -> str:
+    match parameter:
+        case "max_tokens" | "max_completion_tokens":
+            remedy = "choose another max_tokens_name"
+        case "stream" | "stream_options":
+            remedy = "set stream = false"
+        case _:
+            remedy = "take it out of parameters or extra_body, or change its value"
+    return f"does not take the parameter {parameter} as it was sent, {remedy}"
 
 
 def _meaning_of_status(status: int) -> Meaning:

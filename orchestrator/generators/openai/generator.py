@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
 from orchestrator.adapter_errors import GenerationError, GeneratorUnavailableError
 from orchestrator.commandline import shorter
-from orchestrator.extraction import EXTRACTIONS, ExtractionRule, extract
+from orchestrator.extraction import EXTRACTIONS, INSTRUCTIONS, ExtractionRule, extract
 from orchestrator.generators.openai.credentials import ApiKey, key_of
 from orchestrator.generators.openai.endpoint import OPENAI, Endpoint
 from orchestrator.generators.openai.failures import Failure, Meaning
@@ -116,6 +117,11 @@ class OpenAIGenerator:
                 f"{self.name} needs the SDK: install orchestrator-fsm[openai] ({error})"
             ) from None
 
+    @property
+    def answer_instruction(self) -> str:
+        """How a prompt asks for what `extraction` takes from the answer."""
+        return INSTRUCTIONS[self.extraction]
+
     async def isolate(self, require: str = "none") -> Isolation:  # noqa: ARG002 -- the port's shape
         """Strong by construction: the model runs on the server, and only text comes back."""
         return REMOTE
@@ -135,6 +141,7 @@ class OpenAIGenerator:
         reception = Reception(limit=self.answer_limit, progress=request.progress, key=key)
         failure = await receive(self._call(request, key), reception)
         if failure is not None:
+            failure = self._advised(failure, key)
             raise failure.error(self.name, key, reception.text, self._used(reception, failure))
         return self._generation(request, reception)
 
@@ -187,6 +194,15 @@ class OpenAIGenerator:
 
             self._tls = httpx2.create_ssl_context(trust_env=self.trust_env)
         return self._tls
+
+    def _advised(self, failure: Failure, key: ApiKey) -> Failure:
+        """The failure with the remedy that only the configuration knows; it names the variable, never the key."""
+        if failure.status != HTTPStatus.UNAUTHORIZED:
+            return failure
+        if self.api_key is not None:
+            return attrs.evolve(failure, reason=f"{failure.reason}: give another api_key")
+        remedy = f"the environment variable {self.api_key_variable}" + (" anew" if key.secret else "")
+        return attrs.evolve(failure, reason=f"{failure.reason}: set {remedy}")
 
     def _used(self, reception: Reception, failure: Failure) -> Usage | None:
         told = reception.usage.usage(self._price)

@@ -153,6 +153,14 @@ def test_replay_with_the_suite(recorded: Any) -> None:
     )  # fmt: skip
 
 
+def test_replay_with_less_isolation_than_is_required(recorded: Any) -> None:
+    """Recorded candidates are as hostile as new ones: what a run is refused, judging them again is refused."""
+    required = f'require-isolation = "strong"\n{CONFIG}\n[sandbox]\nbackend = "containment"\n'
+    (recorded.directory / "config.toml").write_text(required)
+    outcome = recorded("replay", "last", "--evaluate", "-c", "config.toml")
+    assert (outcome.code, outcome.out, outcome.err[:36]) == (9, "", "error: isolation strong is required,")
+
+
 def test_replay_without_a_suite(recorded: Any) -> None:
     """Judging again needs to know the suite."""
     outcome = recorded("replay", "last", "--evaluate")

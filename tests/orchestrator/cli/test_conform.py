@@ -46,8 +46,8 @@ def test_every_generator_conforms(
     ended = workbench("conform", "spec.toml", "-c", configure("one", "red green"), "-c", configure("two", "green red"))
     lockfile = read_lockfile(tmp_path / "conformance.lock.json")
     shown = (
-        "one  passed       1 attempts  run RUN\n"
-        "two  passed       1 attempts  run RUN\n"
+        "one  passed       1 attempt    run RUN\n"
+        "two  passed       1 attempt    run RUN\n"
         "2 of 2 generators conform  conformance.lock.json\n"
     )
     assert (ended.code, normalised(ended.out)) == (0, shown)

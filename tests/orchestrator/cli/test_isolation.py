@@ -73,6 +73,18 @@ def test_integrity_in_words() -> None:
     ]
 
 
+def test_a_separate_judge_that_nothing_protects_is_told() -> None:
+    """Two processes of one user are apart in name only, unless a sandbox holds the candidate's."""
+    strong = IsolationEstablished(required="none", generator=HELD, evaluator=HELD)
+    basic = attrs.evolve(strong, evaluator=attrs.evolve(HELD, level="basic"))
+    assert integrity_line("separate", strong) == integrity_line("separate")
+    assert integrity_line("cooperative", basic) == integrity_line("cooperative")
+    assert integrity_line("separate", basic) == (
+        "integrity: separate - the judge runs in a process that the candidate is not in, "
+        "but nothing keeps the two apart at isolation basic"
+    )
+
+
 def test_too_little_isolation_is_refused(workbench: Any) -> None:
     """Less than is required is 9 with the remedy, and leaves nothing that could be taken for a run."""
     outcome = workbench.run("--require-isolation", "strong", "--sandbox", "containment")

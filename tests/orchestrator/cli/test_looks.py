@@ -13,10 +13,11 @@ from hypothesis import strategies as some
 from orchestrator import Budget
 from orchestrator.attempt import Attempt
 from orchestrator.cli.appearance import ASCII, UNICODE, draws_live, is_coloured, marks_for
+from orchestrator.cli.attemptlines import headline
 from orchestrator.cli.casestrip import case_order, case_strip, group_size
 from orchestrator.cli.choices import ColorChoice, DisplayChoice
 from orchestrator.cli.inert import inert, one_line
-from orchestrator.cli.wording import duration, limits
+from orchestrator.cli.wording import duration, limit_name, limits
 from orchestrator_events.blob import Blob
 from orchestrator_events.run import AttemptFailed, PromptReady
 from orchestrator_events.verdict import CaseResult, CaseStatus
@@ -118,8 +119,32 @@ def test_limits() -> None:
     """Every limit that holds is named, in the units people write."""
     budget = Budget(attempts=1, seconds=600, tokens=200_000, input_tokens=10, output_tokens=20, money_micro=500_000)
     assert (
-        limits(budget) == "1 attempt, 10m, 200,000 tokens, 10 input tokens, 20 output tokens, 0.5 of money, 3 repeats"
+        limits(budget) == "1 attempt, 10m, 200,000 tokens, 10 input tokens, 20 output tokens, 0.5 to spend, 3 repeats"
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("attempts", "attempts"), ("seconds", "time"), ("money_micro", "money"), ("input_tokens", "input-tokens")],
+)
+def test_limit_name(limit: str, expected: str) -> None:
+    """A limit is called what its option is called."""
+    assert limit_name(limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("it broke", "it broke"),
+        ("it ended with status 1:\n  Loading\n\nno key\n", "it ended with status 1: no key"),
+        ("it failed: no key:\nTraceback\nno key", "it failed: no key"),
+        ("it failed:", "it failed"),
+        ("", ""),
+    ],
+)
+def test_headline(error: str, expected: str) -> None:
+    """An error of many lines is told with what it announces, not with an open colon."""
+    assert headline(error) == expected
 
 
 @given(some.text())

@@ -62,6 +62,15 @@ def test_candidate_that_fails_is_not_pinned(bench: Any) -> None:
     assert not (bench.directory / "pins.json").exists()
 
 
+def test_less_isolation_than_is_required_pins_nothing(bench: Any) -> None:
+    """What the configuration requires of a run, it requires of the suite here too."""
+    config = bench.directory / "config.toml"
+    config.write_text(f'require-isolation = "strong"\n{config.read_text()}\n[sandbox]\nbackend = "containment"\n')
+    outcome = pinned(bench)
+    assert (outcome.code, outcome.out, outcome.err[:36]) == (9, "", "error: isolation strong is required,")
+    assert not (bench.directory / "pins.json").exists()
+
+
 def test_control_that_does_not_fail_is_refused(bench: Any) -> None:
     """A trusted candidate proves the controls too: one that passes, or is misspelt, controls nothing."""
     config = bench.directory / "config.toml"

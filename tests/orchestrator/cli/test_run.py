@@ -82,6 +82,7 @@ def test_generator_that_fails(workbench: Any) -> None:
     outcome = workbench(*workbench.judged("--generator", "false", "--attempts", "1"))
     assert outcome.code == 3
     assert "no attempt gave a candidate" in outcome.err
+    assert f"look at it: orchestrator show {workbench.run_id} --attempt 1\n" in outcome.err
     assert sorted(path.name for path in (workbench.directory / "runs" / workbench.run_id).iterdir()) == [
         "configuration.json",
         "result.json",
@@ -100,11 +101,39 @@ def test_generator_not_found(workbench: Any) -> None:
 
 
 def test_generator_that_cannot_be_started(workbench: Any) -> None:
-    """A program that turns out not to start is 4 as well; the run is left open with its history."""
-    outcome = workbench(*workbench.judged("--generator", "./not-there"))
-    assert outcome.code == 4
-    assert "generator is unavailable: './not-there' cannot be started" in outcome.err.splitlines()[-2]
+    """A program that is not there, or is no program, is 4 as well, before anything is recorded."""
+    (workbench.directory / "model.sh").write_text("#!/bin/sh\n")
+    missing, inert = (workbench(*workbench.judged("--generator", name)) for name in ("./not-there", "./model.sh"))
+    place = workbench.directory / "not-there"
+    assert (missing.code, missing.err, inert.code, inert.err) == (
+        4,
+        f"error: './not-there' cannot be started: there is no file {place}\n",
+        4,
+        "error: './model.sh' cannot be started: it is not executable: chmod +x ./model.sh\n",
+    )
+    assert not (workbench.directory / "runs").exists()
+
+
+def test_generator_that_turns_out_not_to_start(workbench: Any) -> None:
+    """What no look could tell is 4 too; the run is left open with its history."""
+    (workbench.directory / "model.sh").write_text("#!/no/such/interpreter\n")
+    (workbench.directory / "model.sh").chmod(0o755)
+    outcome = workbench(*workbench.judged("--generator", "./model.sh", "--sandbox", "containment"))
+    assert (outcome.code, "generator is unavailable: './model.sh' cannot be started" in outcome.err) == (4, True)
     assert "left open, generating after 1 attempt" in workbench("show", workbench.run_id).out
+
+
+def test_a_misspelt_function_makes_no_run(workbench: Any) -> None:
+    """It is imported before a run is made, which could not go on under another name: 4, and nothing is recorded."""
+    (workbench.directory / "my_model.py").write_text("def generate(request):\n    return 'red green'\n")
+    (workbench.directory / "function.toml").write_text('[generator]\nfunction = "my_model:genrate"\n')
+    arguments = (*workbench.judged("-c", "function.toml"), "--runs", "kept")
+    outcome = workbench(*arguments)
+    assert (outcome.code, outcome.err) == (
+        4,
+        "error: function 'my_model:genrate': my_model has no 'genrate' (did you mean 'generate'?)\n",
+    )
+    assert workbench("runs", "--runs", "kept").out == ""
 
 
 def test_evaluator_not_found(workbench: Any) -> None:

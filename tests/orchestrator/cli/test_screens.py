@@ -105,7 +105,7 @@ colours  generating #4  TIME   total TIME
   #3   ++x  2/3  closest
   - #3 will see 2 failing cases with their messages
   - #3 is the closest so far: 2/3 cases pass
-  - #4 will see 1 failing case with their messages
+  - #4 will see 1 failing case with its message
 """
 
 
@@ -179,6 +179,15 @@ def test_live_tokens() -> None:
         return [before, after]
 
     assert asyncio.run(work()) == [True, False]
+
+
+def test_live_hides_no_limit(normalised: Callable[[str], str]) -> None:
+    """On a narrow terminal an attempt's line is cut, but not what limits hold and what nothing holds back."""
+    drawn, written = console()
+    asyncio.run(watched(LiveScreen(drawn, ASCII), ["red green blue"], budget=Budget(seconds=600, tokens=600)))
+    lines = normalised(written.getvalue())
+    held = "files, network, memory, processes, environment, end of a call that hangs"
+    assert [part in written.getvalue() for part in ("10m, 600 tokens", f"not enforced: {held}")] == [True, True], lines
 
 
 class Listener(io.StringIO):

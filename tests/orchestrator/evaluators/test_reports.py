@@ -103,6 +103,13 @@ def test_junit_that_cannot_be_trusted_is_no_verdict(report: bytes) -> None:
         read_junit(report)
 
 
+def test_nesting_that_is_too_deep_is_named() -> None:
+    """Not by what Python says of itself."""
+    for read, deep in ((read_junit, b"<testsuite>" * 5_000 + b"</testsuite>" * 5_000), (read_ctrf, b"[" * 100_000)):
+        with pytest.raises(EvaluationError, match="it nests too deep"):
+            read(deep)
+
+
 def test_an_absent_parser_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """JUnit reports need an extra of the distribution."""
     monkeypatch.setitem(sys.modules, "junitparser", None)
@@ -144,6 +151,7 @@ def test_ctrf_cases_are_named_by_suite_and_name() -> None:
         ctrf({"status": "passed"}),
         ctrf("a"),
         ctrf({"name": 1, "status": "passed"}),
+        ctrf({"name": "a", "status": "failed"}).replace(b'"failed"', b'"failed", "status": "passed"'),
         b"\xff",
     ],
 )

@@ -490,11 +490,142 @@ def test_nothing_equals_a_value_that_it_is_not() -> None:
     assert (len(found), {name for name, status in found.items() if status == "passed"}) == (19, set())
 
 
+def test_no_difference_is_made_up_in_two_steps() -> None:
+    """What an operator gave that was shown a plain value never becomes a number, whichever object it is."""
+    suite = """
+        import math
+        import unittest
+        import pytest
+        import it
+
+        class Tolerances(unittest.TestCase):
+            def test_almost(self): self.assertAlmostEqual(it.value(), 4.0)
+            def test_almost_number(self): self.assertAlmostEqual(it.number(), 4.0)
+            def test_falsy(self): self.assertFalse(it.value() - 4)
+            def test_method(self): self.assertAlmostEqual(it.Circle(2).area(), 4.0)
+            def test_same_object(self): self.assertAlmostEqual(it.Circle(2).itself(), 4.0)
+
+        def test_difference(): assert abs(it.value() - 4) < 1e-9
+        def test_reversed_difference(): assert abs(4 - it.value()) < 1e-9
+        def test_negated(): assert abs(-(it.value() - 4)) < 1e-9
+        def test_squared(): assert math.sqrt((it.value() - 4) ** 2) < 1e-9
+        def test_summed(): assert float(sum(each - 4 for each in [it.value(), it.value()])) < 1e-9
+        def test_multiplied(): assert float((it.value() - 4) * it.value()) < 1e-9
+        def test_rounded(): assert round(it.value() - 4, 7) == 0
+        def test_length(): assert len(it.value() - {4}) == 0
+        def test_number_difference(): assert abs(it.number() - 4) < 1e-9
+        def test_number_close(): assert it.number() == pytest.approx(4.0)
+        def test_close_number(): assert pytest.approx(4.0) == it.number()
+        def test_number_zero(): assert it.number() - 4 == 0
+    """
+    candidate = """
+        class Liar:
+            def __sub__(self, other): return self
+            __rsub__ = __pow__ = __mul__ = __add__ = __radd__ = __sub__
+            def __neg__(self): return Liar()
+            def __abs__(self): return 0.0
+            def __round__(self, digits=None): return 0
+            def __bool__(self): return False
+            def __len__(self): return 0
+            def __float__(self): return 0.0
+        class Number(float):
+            def __sub__(self, other): return Number(0)
+            __rsub__ = __sub__
+        class Circle(Liar):
+            def __init__(self, radius): pass
+            def area(self): return Circle(0)
+            def itself(self): return self
+        def value(): return Liar()
+        def number(): return Number(1)
+    """
+    found = statuses(judged(separate(suite), candidate))
+    assert (len(found), {name for name, status in found.items() if status == "passed"}) == (17, set())
+
+
+def test_no_context_manager_hides_a_failure() -> None:
+    """One that swallows everything swallows the errors of the candidate and the suite, and no failed assertion."""
+    suite = """
+        import asyncio
+        import unittest
+        import pytest
+        import it
+
+        async def inside(act):
+            async with it.Swallower():
+                act()
+
+        class Cases(unittest.TestCase):
+            def test_method(self):
+                with it.Swallower():
+                    self.assertEqual(1, 2)
+
+        def test_assert():
+            with it.Swallower():
+                assert False
+        def test_fail():
+            with it.Swallower():
+                pytest.fail("no")
+        def test_broken():
+            with it.Swallower():
+                it.leave()
+        def test_async(): asyncio.run(inside(lambda: pytest.fail("no")))
+        def test_error():
+            with it.Swallower():
+                raise ValueError
+        def test_async_error(): asyncio.run(inside(lambda: 1 / 0))
+    """
+    candidate = """
+        import os
+        def leave(): os._exit(0)
+        class Swallower:
+            def __enter__(self): return self
+            def __exit__(self, *error): return True
+            async def __aenter__(self): return self
+            async def __aexit__(self, *error): return True
+    """
+    found = statuses(judged(separate(suite), candidate))
+    passed = {name for name, status in found.items() if status == "passed"}
+    assert (len(found), passed - {"test_error", "test_async_error"}) == (7, set())
+    honest = suite.replace("it.leave()", "pass")
+    kept = statuses(judged(separate(honest), candidate))
+    assert (kept["test_error"], kept["test_async_error"]) == ("passed", "passed")
+
+
+def test_honest_objects_work_with_plain_values() -> None:
+    """What the suite made itself computes as it likes; flags and numbers with units give what numbers give."""
+    suite = """
+        import it
+
+        def test_made(): assert abs(it.Vector(3, 4) * 2) == 10 and it.Modular(5) + 4 == 2
+        def test_given(): assert (it.vector() * 2).x == 6
+        def test_flags(): assert it.flags() & 4 == 4 and not it.flags() & 2
+        def test_unit(): assert abs(it.metres() - 3) < 0.1
+    """
+    candidate = """
+        import enum
+        class Flags(enum.IntFlag):
+            READ, WRITE, RUN = 1, 2, 4
+        class Metres(float):
+            def __sub__(self, other): return Metres(float(self) - other)
+        class Modular(int):
+            def __add__(self, other): return Modular((int(self) + other) % 7)
+        class Vector:
+            def __init__(self, x, y): self.x, self.y = x, y
+            def __mul__(self, factor): return Vector(self.x * factor, self.y * factor)
+            def __abs__(self): return (self.x ** 2 + self.y ** 2) ** 0.5
+        def vector(): return Vector(3, 4)
+        def flags(): return Flags.READ | Flags.RUN
+        def metres(): return Metres(3.05)
+    """
+    assert set(statuses(judged(separate(suite), candidate)).values()) == {"passed"}
+
+
 def test_liar_that_claims_to_hold_everything() -> None:
-    """What is in a candidate's object is looked up by the judge, unless the suite made it of the candidate's class."""
+    """What is in a candidate's object is looked up by the judge, unless the suite itself made it."""
     suite = """
         import it
         def test_given(): assert 3 in it.given()
+        def test_answered(): assert 3 in it.Bag([3]).emptied()
         def test_made(): assert 3 in it.Bag([3])
     """
     candidate = """
@@ -502,10 +633,13 @@ def test_liar_that_claims_to_hold_everything() -> None:
             def __init__(self, values): self.values = values
             def __contains__(self, value): return True
             def __iter__(self): return iter(self.values)
+            def emptied(self): return Bag([])
         class Hidden(Bag): pass
         def given(): return Hidden([])
     """
-    assert statuses(judged(separate(suite), candidate)) == {"test_given": "failed", "test_made": "passed"}
+    assert statuses(judged(separate(suite), candidate)) == {
+        "test_given": "failed", "test_answered": "failed", "test_made": "passed",
+    }  # fmt: skip
 
 
 CLOSED = """

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 import attrs
 import pytest
@@ -156,13 +157,34 @@ def test_files_that_are_no_plain_files_are_refused() -> None:
         generate(CommandGenerator(python(program), output="files"))
 
 
-def test_a_failing_program_is_quoted() -> None:
-    """Exit status and last words are in the reason, without what a terminal would act on."""
-    program = "import sys; sys.stderr.write('\\x1b[31mno key\\x1b[0m\\n'); sys.exit(3)"
-    generator = CommandGenerator(python(program), name="mine")
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("sys.stderr.write('\\x1b[31mno key\\x1b[0m\\n'); print('half')", "mine ended with status 3:\nno key"),
+        ("print('Please log in')", "mine ended with status 3:\nPlease log in"),
+        ("print('Please log in'); sys.stderr.write(' \\n')", "mine ended with status 3:\nPlease log in"),
+        ("pass", "mine ended with status 3"),
+    ],
+)
+def test_a_failing_program_is_quoted(program: str, reason: str) -> None:
+    """Exit status and last words are in the reason, whichever stream they are on, and nothing a terminal acts on."""
+    generator = CommandGenerator(python(f"import sys; {program}; sys.exit(3)"), name="mine", launcher=CONTAINMENT)
     with pytest.raises(GenerationError) as caught:
         generate(generator)
-    assert caught.value.reason == "mine ended with status 3:\nno key"
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("output", ["text", "files"])
+def test_a_program_without_its_executable_bit_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: Literal["text", "files"]
+) -> None:
+    """The remedy is the command to type, and nothing about a sandbox."""
+    (tmp_path / "model.sh").write_text("#!/bin/sh\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(GeneratorUnavailableError) as caught:
+        generate(CommandGenerator("./model.sh", output=output))
+    named = "./model.sh" if output == "text" else str(tmp_path / "model.sh")
+    assert str(caught.value) == f"{named!r} cannot be started: it is not executable: chmod +x {named}"
 
 
 @pytest.mark.parametrize(

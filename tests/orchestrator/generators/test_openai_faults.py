@@ -68,8 +68,19 @@ def forms_of_the_key() -> dict[str, str]:
             GenerationError, "mine answered with an error (HTTP 400, context_length_exceeded): too long"),
         ("400 Bad", {"error": {"message": "no top_k", "code": "unsupported_parameter"}},
             GeneratorUnavailableError, "mine answered with an error (HTTP 400, unsupported_parameter): no top_k"),
+        ("400 Bad", {"error": {"message": "no", "code": "unsupported_parameter", "param": "top_k"}},
+            GeneratorUnavailableError, "mine does not take the parameter top_k as it was sent, take it out of "
+            "parameters or extra_body, or change its value (HTTP 400, unsupported_parameter): no"),
+        ("400 Bad", {"error": {"message": "Unsupported parameter: 'max_tokens' is not", "param": None}},
+            GeneratorUnavailableError, "mine does not take the parameter max_tokens as it was sent, choose another "
+            "max_tokens_name (HTTP 400): Unsupported parameter: 'max_tokens' is not"),
+        ("422 Bad", {"message": "unknown argument: stream_options"},
+            GeneratorUnavailableError, "mine does not take the parameter stream_options as it was sent, set "
+            "stream = false (HTTP 422): unknown argument: stream_options"),
+        ("400 Bad", {"error": {"message": "bad", "param": "messages"}},
+            GenerationError, "mine answered with an error (HTTP 400): bad"),
         ("401 Unauthorized", {"error": {"message": "key sk-te**bcde is wrong", "code": "invalid_api_key"}},
-            GeneratorUnavailableError, "mine refused the API key (HTTP 401, invalid_api_key)"),
+            GeneratorUnavailableError, "mine refused the API key (HTTP 401, invalid_api_key): give another api_key"),
         ("402 Pay", {"error": {"message": "no credit"}},
             GeneratorUnavailableError, "mine asks for payment (HTTP 402): no credit"),
         ("403 Forbidden", "<html>", GeneratorUnavailableError, "mine forbids the call (HTTP 403)"),
@@ -94,6 +105,25 @@ def test_each_status_has_its_meaning(wire: Any, status: str, body: Any, error: t
     server = wire.serve(wire.http(body, status))
     found = failed(server)
     assert (type(found), str(found), len(server.asked)) == (error, reason, 1)
+
+
+@pytest.mark.parametrize(
+    ("held", "reason"),
+    [
+        (KEY, "m refused the API key (HTTP 401): set the environment variable THEIR_KEY anew"),
+        ("", "m asks for an API key, and none was sent (HTTP 401): set the environment variable THEIR_KEY"),
+    ],
+)
+def test_a_refused_key_names_its_variable(
+    wire: Any, monkeypatch: pytest.MonkeyPatch, held: str, reason: str
+) -> None:
+    """What to set, never what is in it; and where no key was sent, that."""
+    monkeypatch.setenv("THEIR_KEY", held)
+    server = wire.serve(wire.http({"error": {"message": f"bad {KEY}"}}, "401 Unauthorized"))
+    generator = OpenAIGenerator("m", base_url=server.url, api_key_variable="THEIR_KEY", name="m")
+    with pytest.raises(GeneratorUnavailableError) as caught:
+        asyncio.run(generator.generate(REQUEST))
+    assert (str(caught.value), "authorization" in server.asked[0].headers) == (reason, bool(held))
 
 
 @pytest.mark.parametrize("body", [b"x" * 3_000_000, gzip.compress(b"x" * 9_000_000)])

@@ -8,9 +8,21 @@ import logging
 import socket
 from typing import Any
 
+import attrs
 import pytest
 
-from orchestrator import Budget, EvalCase, MergedSpec, Orchestrator, Passed, RunInterruptedError, Submission, Verdict
+from orchestrator import (
+    Budget,
+    EvalCase,
+    MergedSpec,
+    Orchestrator,
+    Passed,
+    PromptTemplate,
+    RunInterruptedError,
+    Submission,
+    Verdict,
+)
+from orchestrator.adapter_errors import GeneratorUnavailableError
 from orchestrator.export import export_json
 from orchestrator.generators.openai import OpenAIGenerator
 from orchestrator.journal.memory import MemoryJournal
@@ -112,13 +124,48 @@ def test_the_key_is_in_no_record_log_or_prompt(wire: Any, caplog: pytest.LogCapt
     assert (result.status, result.attempts, [KEY in text for text in everything]) == ("passed", 4, [False] * 5)
 
 
-def test_a_refused_connection_says_so() -> None:
-    """What the operating system said reaches the history, not what the libraries chained to it."""
+def test_a_server_that_is_down_costs_no_attempt() -> None:
+    """It is tried as often as the policy says; then the run is left open, with what the system said as the reason."""
+    seen = RecordingSubscriber()
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound and not listening: whoever connects is refused
         generator = OpenAIGenerator(
             "m", base_url=f"http://127.0.0.1:{unused.getsockname()[1]}/v1", api_key=KEY, name="model"
         )
-        made = Orchestrator(generator=generator, evaluator=judged, budget=Budget(attempts=1), retries=AT_ONCE)
-        errors = made.run(SPEC).errors
-    assert [("ConnectionRefusedError" in error, "event loop" in error) for error in errors] == [(True, False)]
+        made = Orchestrator(generator=generator, evaluator=judged, budget=Budget(attempts=5), retries=AT_ONCE)
+        made.bus.subscribe(seen)
+        with pytest.raises(RunInterruptedError) as caught:
+            made.run(SPEC)
+    error = caught.value
+    told = (
+        type(error.__cause__),
+        "model cannot be reached: ConnectionRefusedError: " in error.reason,
+        error.reason.endswith("is it running? see base_url (tried 3 times)"),
+        error.report.state,
+        error.report.usage.input_tokens,
+        about_calls(seen),
+    )
+    assert told == (
+        GeneratorUnavailableError, True, True, "generating", 0,
+        ["generation:started", "generation:retried", "generation:retried", "generation:abandoned"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("extraction", "asked"),
+    [
+        ("none", "nothing else: no explanation, no Markdown fence."),
+        ("fenced", "in one fenced code block (between ``` lines) and no other."),
+        ("files", "with its path behind the language, as in ```python package/module.py."),
+    ],
+)
+def test_prompts_ask_for_what_is_extracted(wire: Any, extraction: str, asked: str) -> None:
+    """The first prompt and a retry's; a host's own wording stays."""
+    server = wire.serve(wire.http(wire.completion("nothing")))
+    seen, journal = RecordingSubscriber(), MemoryJournal()
+    made = orchestrated(server, seen, journal, extraction=extraction)
+    made = attrs.evolve(made, budget=Budget(attempts=2))
+    history = made.run(SPEC).history
+    told = attrs.evolve(made, template=PromptTemplate(answer="As you like.")).first_prompt(SPEC)
+    lines = [attempt.prompt.splitlines()[3] for attempt in history]
+    assert ([line.endswith(asked) for line in lines], told.splitlines()[3]) == ([True, True], "As you like.")

@@ -172,6 +172,27 @@ def test_what_cannot_be_called_is_unavailable(function: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("function", "told"),
     [
+        ("my_modle:told", "no module 'my_modle' (did you mean 'my_model'?); looked in "),
+        ("my_model:tolled", "function 'my_model:tolled': my_model has no 'tolled' (did you mean 'told'?)"),
+        ("raising:generate", "module 'raising' cannot be imported: ZeroDivisionError: division by zero"),
+        ("leaving:generate", "'leaving:generate' cannot be imported: its process ended with status 3:\nenough"),
+        ("hanging:generate", "'hanging:generate' cannot be imported: its process timed out after 1 s"),
+    ],
+)
+def test_a_function_is_looked_up_before_a_run(place: Path, function: str, told: str) -> None:
+    """In the child process, in bounded time; nothing is called, and what is there is found."""
+    (place / "leaving.py").write_text("import os\nos.write(2, b'enough')\nos._exit(3)\n")
+    (place / "hanging.py").write_text("import time\ntime.sleep(60)\n")
+    with pytest.raises(GeneratorUnavailableError) as caught:
+        asyncio.run(ProcessGenerator(function, seconds=1 if "hanging" in function else None).isolate())
+    asyncio.run(ProcessGenerator("my_model:broken").isolate())
+    assert str(caught.value).startswith(told)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
         (
             "my_model:broken",
             ("my_model:broken failed: ValueError: no such luck:\nabout to fail\nTraceback ", "no such luck"),
@@ -181,7 +202,7 @@ def test_what_cannot_be_called_is_unavailable(function: str, told: str) -> None:
         ("my_model:empty", ("my_model:empty ended without an answer",)),
         ("my_model:crashed", ("my_model:crashed was killed by SIGABRT",)),
         ("my_model:surrogate", ("my_model:surrogate failed: ValueError: ",)),
-        ("my_model:endless", ("my_model:endless was stopped because it wrote too much to report",)),
+        ("my_model:endless", ("my_model:endless answered with more than 1000000 bytes",)),
     ],
 )
 def test_a_call_without_a_candidate_costs_the_attempt(function: str, told: tuple[str, ...]) -> None:

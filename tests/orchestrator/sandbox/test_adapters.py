@@ -195,6 +195,15 @@ def test_a_program_that_misses_something_gets_a_hint(tmp_path: Path) -> None:
     assert generate([sys.executable, "-c", program], cwd=Path("/usr"), readable=[tool]).candidate.text == "x\n"
 
 
+def test_a_program_that_just_fails_gets_the_remedies_too() -> None:
+    """Many programs do not say that a file or a variable of theirs is missing."""
+    with pytest.raises(GenerationError) as caught:
+        generate([sys.executable, "-c", "print('Please log in'); raise SystemExit(1)"])
+    _, said, told = str(caught.value).splitlines()
+    remedies = [f"`{name}`" in told for name in ("readable", "environment", "sandbox")]
+    assert (said, remedies) == ("Please log in", [True, True, True])
+
+
 def test_a_program_that_misses_the_network_gets_a_hint() -> None:
     """A generator without network cannot even reach the loopback."""
     program = "import socket; socket.create_connection(('127.0.0.1', 9), 1)"

@@ -16,6 +16,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from orchestrator.environment import clean_environment
 from orchestrator.process import Completed
 from orchestrator.sandbox.bubblewrap import Bubblewrap
 from orchestrator.sandbox.port import EVAL, GENERATOR, Limits, Place, Profile, SandboxError
@@ -88,9 +89,15 @@ def test_a_program_that_cannot_be_started_is_an_os_error(run: Run, command: list
     assert caught.value.filename == command[0]
 
 
-def test_a_sandbox_that_cannot_be_set_up_says_why(run: Run, tmp_path: Path) -> None:
+def test_a_sandbox_that_cannot_be_set_up_says_why(run: Run) -> None:
     """What worked when it was probed may fail later; then bubblewrap's own words are told."""
-    with pytest.raises(SandboxError, match=r"could not be set up: bwrap: .*absent"):
+    with pytest.raises(SandboxError, match=r"could not be set up: bwrap: .*/proc/absent"):
+        run(["true"], environment={**clean_environment(), "HOME": "/proc/absent"})
+
+
+def test_a_directory_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
+    """Nothing is started where nothing is."""
+    with pytest.raises(FileNotFoundError, match="absent"):
         run(["true"], place=Place(directory=tmp_path / "absent", profile=EVAL))
 
 
