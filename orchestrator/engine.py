@@ -50,6 +50,7 @@ from orchestrator_states.machine import machine_of
 from orchestrator_states.run import RUN, RunState
 
 if TYPE_CHECKING:
+    from orchestrator.nesting import Parent
     from orchestrator.pins import Pins
     from orchestrator.redaction import Secrets
     from orchestrator.spec import MergedSpec
@@ -145,8 +146,12 @@ class Orchestrator:
         """
         return run_blocking(self.arun(spec, run_id=run_id))
 
-    async def arun(self, spec: MergedSpec, *, run_id: str | None = None) -> Passed | Exhausted:
+    async def arun(
+        self, spec: MergedSpec, *, run_id: str | None = None, parent: Parent | None = None
+    ) -> Passed | Exhausted:
         """Run until every expected case passes or a limit of the budget is reached.
+
+        With `parent`, as a child of the run that announced it.
 
         Raises SpecTooLargeError, PinsError, IsolationRefusedError, SecretExposedError (in spec or configuration) and
         UnsafeRunIdError before anything is spent, RunInterruptedError when the run cannot go on now (no verdict,
@@ -158,7 +163,7 @@ class Orchestrator:
         refuse_unsafe_run_id(run_id)
         with self.held(run_id):
             isolation = await self.isolation()
-            run = self.begin(spec, run_id)
+            run = self.begin(spec, run_id, parent)
             run.fire(isolation)
             self.pin_cases(run)
             return await self.finish(run)
@@ -228,7 +233,7 @@ class Orchestrator:
         self.driver.prompt(run)
         return "" if run.ready is None else run.ready.prompt.data.decode()
 
-    def begin(self, spec: MergedSpec, run_id: str) -> Run:
+    def begin(self, spec: MergedSpec, run_id: str, parent: Parent | None = None) -> Run:
         """A new run, its first record not yet committed."""
         machine = machine_of(RUN)
         run = Run(
@@ -258,6 +263,7 @@ class Orchestrator:
                 prompt=Blob(spec.canonical),
                 identity=self.identity(),
                 budget=self.budget,
+                **({} if parent is None else parent.named),
             )
         )
         return run

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -67,6 +67,11 @@ class Parent:
     run_id: str
     sequence: int
     """The parent's record that announced the child."""
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The fields of `execution:start` that name it."""
+        return {"root_id": self.root_id, "parent_id": self.run_id, "parent_sequence": self.sequence}
 
 
 @attrs.frozen(kw_only=True)

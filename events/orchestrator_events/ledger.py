@@ -9,7 +9,7 @@ import attrs
 from orchestrator_events.budget import Budget, Charge, Reservation, Usage
 from orchestrator_events.clock import Clock
 
-__all__ = ["Ledger", "Refusal", "estimate_tokens"]
+__all__ = ["Ledger", "Refusal", "estimate_tokens", "tokens_in"]
 
 CHARACTERS_PER_TOKEN = 4
 LARGEST_COUNT = 2**53 - 1
@@ -21,7 +21,12 @@ MINIMUM_OUTPUT_TOKENS = 16
 
 def estimate_tokens(text: str) -> int:
     """Tokens in a text, estimated at four characters each and rounded up; never 0, since no call is free."""
-    return max(1, -(-len(text) // CHARACTERS_PER_TOKEN))
+    return tokens_in(len(text))
+
+
+def tokens_in(characters: int) -> int:
+    """The same for a text of so many characters."""
+    return max(1, -(-characters // CHARACTERS_PER_TOKEN))
 
 
 @attrs.frozen
@@ -77,9 +82,12 @@ class Ledger:
 
         Raises ValueError for `max_tokens` below 1: a negative hold would raise what others may spend.
         """
+        return self.reserve_tokens(key, attempt, estimate_tokens(prompt), max_tokens)
+
+    def reserve_tokens(self, key: str, attempt: int, reads: int, max_tokens: int | None) -> Reservation | Refusal:
+        """The same for a call that reads so many tokens."""
         if max_tokens is not None and max_tokens < 1:
             raise ValueError(f"max_tokens must be at least 1 or None, not {max_tokens!r}")
-        reads = estimate_tokens(prompt)
         with self.lock:
             elapsed_us = self.elapsed_us()
             refusal = self.refusal(attempt, elapsed_us)

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar
 import attrs
 
 from orchestrator_events.blob import Blob
-from orchestrator_events.budget import Charge
+from orchestrator_events.budget import Charge, Reservation
+from orchestrator_events.decision import DecisionTaken
 from orchestrator_events.event import Fact, Gate
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "StepStarted",
     "StepUnblocked",
     "StepVerified",
+    "WorkFinished",
+    "WorkStarted",
 ]
 
 
@@ -125,6 +128,8 @@ class StepSettled(Fact):
     name: ClassVar[str] = "step:settled"
     step: Annotated[str, "Id of the step."]
     state: Annotated[str, "completed, blocked or failed."]
+    charge: Annotated[Charge, "What the step was charged so far, with all runs inside it."] = attrs.Factory(Charge)
+    reason: Annotated[str, "Why it is not completed; empty when it is."] = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -179,6 +184,7 @@ class StepRouted(Fact):
     secondary: Annotated[str, "Name of the secondary model; empty without one."]
     reviewer: Annotated[str, "Name of the reviewer."]
     mode: Annotated[str, "single, dual-run or post-pass."]
+    reviews: Annotated[tuple[str, ...], "Looks beside the reviewer's that the policy requires."] = ()
     failures: Annotated[int, "Failures of the implementer so far."]
 
 
@@ -196,6 +202,41 @@ class StepStarted(Fact):
 
 
 @attrs.frozen(kw_only=True)
+class WorkStarted(Fact):
+    """A run inside the step is about to start, with one model; committed, with what it may cost, before it does."""
+
+    name: ClassVar[str] = "work:started"
+    step: Annotated[str, "Id of the step."]
+    child_id: Annotated[str, "Run id of what does the work."]
+    purpose: Annotated[str, "primary, secondary, post-pass, comparison, qa, security or review."]
+    number: Annotated[int, "Number of the execution it belongs to, fixes included, from 1."]
+    model: Annotated[str, "Name of the model."]
+    role: Annotated[str, "Role it has."]
+    executor: Annotated[str, "generator, agent or conformance."]
+    prompt: Annotated[Blob, "The prompt as sent."]
+    reservation: Annotated[Reservation, "What of the plan's budget is set aside for it."]
+    decisions: Annotated[tuple[DecisionTaken, ...], "What subscribers changed in the request."] = ()
+
+
+@attrs.frozen(kw_only=True)
+class WorkFinished(Fact):
+    """A run inside the step is over: what it gave, and what it cost the plan."""
+
+    name: ClassVar[str] = "work:finished"
+    step: Annotated[str, "Id of the step."]
+    key: Annotated[str, "Key of the reservation that this settles."]
+    child_id: Annotated[str, "Run id of what did the work."]
+    purpose: Annotated[str, "primary, secondary, post-pass, comparison, qa, security or review."]
+    model: Annotated[str, "Name of the model."]
+    output: Annotated[Blob | None, "What it gave, exactly as it came; None where it gave nothing."] = None
+    form: Annotated[str, "text, or files: a JSON object of path to text."] = "text"
+    answer: Annotated[Blob | None, "What it said of its files; None where the output is the answer."] = None
+    error: Annotated[str, "Why it gave nothing; empty where it gave something."] = ""
+    charge: Annotated[Charge, "What it was charged, with whatever it started."]
+    duration_us: Annotated[int, "Time it took, microseconds."]
+
+
+@attrs.frozen(kw_only=True)
 class StepExecuted(Fact):
     """The step has an output."""
 
@@ -203,6 +244,7 @@ class StepExecuted(Fact):
     step: Annotated[str, "Id of the step."]
     model: Annotated[str, "Name of the model."]
     output: Annotated[Blob, "The output, exactly as it came."]
+    form: Annotated[str, "text, or files: a JSON object of path to text."] = "text"
     charge: Annotated[Charge, "What it was charged, itself and whatever it started."]
     duration_us: Annotated[int, "Time it took, microseconds."]
 

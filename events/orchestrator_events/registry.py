@@ -128,6 +128,8 @@ REGISTRY: dict[str, str] = {
     "turn:ended": f"{AGENT}:TurnEnded",
     "turn:started": f"{AGENT}:TurnStarted",
     "verification:finished": f"{AGENT}:VerificationFinished",
+    "work:finished": f"{PLAN}:WorkFinished",
+    "work:started": f"{PLAN}:WorkStarted",
     "workflow:completed": f"{WORKFLOW}:WorkflowCompleted",
     "workflow:continued": f"{WORKFLOW}:WorkflowContinued",
 }

@@ -27,12 +27,15 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "report": "what an eval runner may write (orchestrator.report/1)",
         "request": "what a generating program reads (orchestrator.request/1)",
         "answer": "what a generating program may answer as JSON",
+        "plan": "a plan of steps, as a file",
+        "review": "what a reviewer of a plan's step answers",
     }
 )
 """Every kind of schema, and what it is of."""
 
 FILES = "orchestrator.schemas.files"
 RECORDS = "orchestrator.schemas.records"
+PLANS = "orchestrator.plan.schema"
 PLACES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "spec": f"{FILES}:spec_schema",
@@ -41,6 +44,8 @@ PLACES: Final[Mapping[str, str]] = MappingProxyType(
         "report": f"{FILES}:report_schema",
         "request": f"{FILES}:request_schema",
         "answer": f"{FILES}:answer_schema",
+        "plan": f"{PLANS}:plan_schema",
+        "review": f"{PLANS}:review_schema",
         "export": f"{RECORDS}:export_schema",
         "line": f"{RECORDS}:line_schema",
         "record": f"{RECORDS}:record_schema",

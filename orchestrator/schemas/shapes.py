@@ -96,8 +96,11 @@ class Shapes:
             spelled = field.name.replace("_", "-")
             names = (spelled, field.name) if self.is_file and spelled != field.name else (field.name,)
             properties |= dict.fromkeys(names, schema)
-            twins += [{"not": {"required": list(names)}}] if len(names) > 1 else []
-            if self.is_file and field.default is not attrs.NOTHING:
+            is_needed = field.default is attrs.NOTHING
+            if len(names) > 1:
+                either = {"oneOf": [{"required": [name]} for name in names]}
+                twins.append(either if is_needed else {"not": {"required": list(names)}})
+            if self.is_file and (len(names) > 1 or not is_needed):
                 optional += names
         described = {"description": cleandoc(declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")}
         return {**described, **closed(properties, tuple(optional)), **({"allOf": twins} if twins else {})}

@@ -45,6 +45,8 @@ from orchestrator_events.plan import (
     StepStarted,
     StepUnblocked,
     StepVerified,
+    WorkFinished,
+    WorkStarted,
 )
 from orchestrator_events.run import BudgetExhausted, BudgetOverrun
 from orchestrator_states.lifecycle import Lifecycle, Note, note, on
@@ -90,7 +92,7 @@ STEP_STATES = tuple(StepState)
 def shared(states: tuple[str, ...]) -> tuple[Note, ...]:
     """Notes of the invocations and of what every run may meet."""
     events = (
-        ExecutionStart, ExecutionResumed, ExecutionInterrupted, ExecutionCancelled, ExecutionFailed,
+        ExecutionStart, ExecutionInterrupted, ExecutionCancelled, ExecutionFailed,
         OrchestratorComplete, ExecutionEnd, IsolationEstablished, BudgetExhausted, BudgetOverrun, BudgetRaised,
         SubscriberFailed, ApprovalRequested, ApprovalAnswered, ChildStarted, ChildEnded, ArtifactPublished,
     )  # fmt: skip
@@ -101,7 +103,7 @@ PLAN = Lifecycle(
     name="plan",
     states=tuple(PlanState),
     initial=P.NEW,
-    resting=(P.DRAFT, P.REVIEWED, P.LOCKED, P.AMENDED, P.COMPLETED, P.ABANDONED),
+    resting=(P.NEW, P.DRAFT, P.REVIEWED, P.LOCKED, P.AMENDED, P.COMPLETED, P.ABANDONED),
     rows=(
         on(PlanDrafted, (P.NEW, P.DRAFT), P.DRAFT),
         on(PlanReviewed, (P.DRAFT, P.AMENDED), P.REVIEWED),
@@ -110,14 +112,18 @@ PLAN = Lifecycle(
         on(PlanAmended, (P.REVIEWED, P.LOCKED, P.EXECUTING, P.AMENDED), P.AMENDED),
         on(PlanCompleted, P.EXECUTING, P.COMPLETED),
         on(PlanAbandoned, OPEN, P.ABANDONED),
+        on(ExecutionResumed, P.AMENDED, P.AMENDED),  # not in what was executing before
     ),
     notes=(
         *shared(tuple(PlanState)),
+        note(ExecutionResumed, tuple(state for state in PlanState if state is not P.AMENDED)),
         note(PlanRejected, (P.DRAFT, P.AMENDED)),
         note(StepSettled, P.EXECUTING),
         note(FollowUpAdded, P.EXECUTING),
         note(DecisionRecorded, (*OPEN, P.COMPLETED)),
         note(ReleasePrepared, P.COMPLETED),
+        note(WorkStarted, (P.DRAFT, P.AMENDED)),
+        note(WorkFinished, (P.DRAFT, P.AMENDED)),
     ),
 )
 
@@ -137,12 +143,16 @@ STEP = Lifecycle(
         on(StepReviewed, S.REVIEWING, S.BLOCKED, where={"outcome": "blocked"}),
         on(StepBlocked, (S.PENDING, *UNDER_WAY), S.BLOCKED),
         on(StepFailed, S.FIXING, S.FAILED),
-        on(StepUnblocked, (S.BLOCKED, S.FAILED), S.PENDING),
+        on(ExecutionResumed, (S.BLOCKED, S.FAILED), S.PENDING),
     ),
     notes=(
         *shared(STEP_STATES),
+        note(ExecutionResumed, (S.PENDING, *UNDER_WAY, S.COMPLETED)),
+        note(StepUnblocked, S.PENDING),
         note(StepRouted, (S.PENDING, S.FIXING)),
         note(StepStarted, (S.EXECUTING, S.FIXING)),
+        note(WorkStarted, UNDER_WAY),
+        note(WorkFinished, UNDER_WAY),
         note(StepCompared, (S.EXECUTING, S.FIXING)),
         note(StepEscalated, S.FIXING),
         note(DecisionRecorded, STEP_STATES),

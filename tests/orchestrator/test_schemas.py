@@ -286,6 +286,7 @@ VALUES: dict[Any, Any] = {
     Blob: Blob("text"),
     Budget: Budget(seconds=1.5),
     Reservation: Reservation(key="k"),
+    Reservation | None: Reservation(key="k"),
     Charge | None: Charge(),
     Isolation: Isolation(level="basic", backend="containment", probes=(Probe("network", "allowed"),)),
     Charge: Charge(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator_events.budget import Reservation
 from orchestrator_events.decision import Deny
 from orchestrator_events.event import Gate
-from orchestrator_events.ledger import Ledger, Refusal
+from orchestrator_events.ledger import Ledger, Refusal, tokens_in
 from orchestrator_events.run import GenerationRequested, RefinementRequested
 
 __all__ = ["guard_budget"]
@@ -35,5 +35,6 @@ def for_a_turn(gate: Gate, ledger: Ledger) -> Reservation | Deny:
     from orchestrator_events.agent import ProviderRequest
 
     assert isinstance(gate, ProviderRequest)
-    held = ledger.reserve(gate.key, gate.turn, "".join(gate.messages), gate.max_tokens)
+    reads = tokens_in(sum(map(len, gate.messages)))
+    held = ledger.reserve_tokens(gate.key, gate.turn, reads, gate.max_tokens)
     return Deny(held.detail, held.limit) if isinstance(held, Refusal) else held

@@ -1,0 +1,114 @@
+"""The commands `workflow run`, `resume` and `decide`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import attrs
+
+from orchestrator.blocking import run_blocking
+from orchestrator.cli.conducting import Manner
+from orchestrator.cli.exitcodes import ExitCode
+from orchestrator.cli.failures import say
+from orchestrator.cli.overrides import Limits, Overrides, budget_section, configured
+from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.workflows.asking import asked_at_terminal, can_ask
+from orchestrator.cli.workflows.assembling import made_workflow
+from orchestrator.cli.workflows.attending import Attendant
+from orchestrator.cli.workflows.parameters import parameters_of
+from orchestrator.cli.workflows.places import FoundDomain, find_domain, find_workflow, keep_domain, kept_domain
+from orchestrator.configuration import Configuration, load_configuration, settled
+from orchestrator.documents import read_text
+from orchestrator.engine import new_run_id
+from orchestrator.history import load_execution
+from orchestrator.jsondata import JSON
+from orchestrator.workflow.deciding import decision_of
+from orchestrator.workflow.decisions import GO_ON, About
+from orchestrator.workflow.running import WorkflowRun
+from orchestrator.workflow.statetext import read_state
+from orchestrator_events.journal import Journal
+
+__all__ = ["resume_workflow", "run_workflow"]
+
+
+def run_workflow(
+    name: str,
+    given: Sequence[str],
+    config: Path | None,
+    over: Overrides,
+    *,
+    runs: Path,
+    state_directory: Path | None,
+    manner: Manner,
+) -> ExitCode:
+    """Run a new workflow of a domain with the parameters given."""
+    found = find_domain(name, runs, state_directory)
+    parameters = parameters_of(given, found.domain)
+    configuration = configured(config, over)
+    made_workflow(found, configuration)  # what is wrong shows before a journal is made
+    place = RunPlace.at(runs, configuration.journal)
+    begun = keeper(place, found, configuration)
+    with closing(place.journal_to_write()) as journal:
+        workflow = made_workflow(found, configuration, journal)
+        run_blocking(workflow.isolation())  # what is refused leaves nothing behind
+        run_id = new_run_id()
+        begun(run_id)
+        attendant = Attendant(workflow=workflow, place=place, manner=manner, begun=begun, run_id=run_id)
+        return attendant.attend(lambda: workflow.arun(parameters, run_id=run_id))
+
+
+def resume_workflow(
+    name: str,
+    config: Path | None,
+    limits: Limits,
+    *,
+    runs: Path,
+    manner: Manner,
+    choice: str = "",
+    state: Path | None = None,
+) -> ExitCode:
+    """Go on with a workflow, with what was decided; one that waits asks whoever is at the terminal."""
+    place = RunPlace.at(runs)
+    with closing(place.journal_to_read()) as reading:
+        run_id = find_workflow(reading, name)
+        choice = choice or chosen_before(reading, run_id, limits)
+    found = kept_domain(place, run_id)
+    configuration = place.kept_configuration(run_id) if config is None else load_configuration(config)
+    configuration = attrs.evolve(configuration, budget=budget_section(configuration.budget, limits))
+    provided: dict[str, JSON] | None = None if state is None else read_state(read_text(state), str(state))
+    place = RunPlace.at(runs, configuration.journal)
+    begun = keeper(place, found, configuration)
+    with closing(place.journal_to_write()) as journal:
+        workflow = made_workflow(found, configuration, journal)
+        attendant = Attendant(workflow=workflow, place=place, manner=manner, begun=begun, run_id=run_id)
+        return attendant.attend(lambda: workflow.aresume(run_id, choice=choice or None, state=provided))
+
+
+def keeper(place: RunPlace, found: FoundDomain, configuration: Configuration) -> Callable[[str], None]:
+    """Keeps beside a run what it takes to go on with it."""
+
+    def keep(run_id: str) -> None:
+        keep_domain(place, run_id, found)
+        place.keep_configuration(run_id, settled(configuration, Path.cwd(), configuration.generator.name, ""))
+
+    return keep
+
+
+def chosen_before(journal: Journal, run_id: str, limits: Limits) -> str:
+    """What is chosen before a workflow goes on that waits; empty where it does not wait, or nobody chooses.
+
+    New limits are a choice by themselves where a limit is what it waits at; otherwise whoever is at the terminal is
+    asked.
+    """
+    run = run_blocking(load_execution(journal, run_id))
+    decision = decision_of(run) if isinstance(run, WorkflowRun) else None
+    if decision is None:
+        return ""
+    if decision.about == About.BUDGET and limits != Limits():
+        return GO_ON
+    if not can_ask():
+        return ""
+    say(decision.message)
+    return asked_at_terminal(decision)

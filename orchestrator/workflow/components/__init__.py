@@ -1,0 +1,1 @@
+"""Components of phased workflows (contract 4): retries, metrics, learnings and subagents."""

@@ -1,0 +1,85 @@
+"""A host of components without a workflow around it, to test phases that are callables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from orchestrator.ports import Generator
+from orchestrator.testing.clock import ManualClock
+from orchestrator.workflow.components.bundle import Components, components_for
+from orchestrator.workflow.components.port import call_key
+from orchestrator.workflow.components.retry import Operation
+from orchestrator.workflow.components.settings import ComponentSettings
+from orchestrator_events.budget import Budget
+from orchestrator_events.canonical import writer
+from orchestrator_events.errors import JournalError
+from orchestrator_events.event import Event
+from orchestrator_events.ledger import Ledger
+from orchestrator_events.workflow import SubagentFinished, SubagentSpawned
+
+__all__ = ["RecordingHost"]
+
+
+@attrs.define(eq=False, kw_only=True)
+class RecordingHost:
+    """Keeps what components record in `history`, and settles its ledger as a workflow's fold does.
+
+    >>> import asyncio
+    >>> async def phase(host):
+    ...     await host.components().metrics.count("files_modified", 2)
+    >>> host = RecordingHost(phase="03-implement")
+    >>> asyncio.run(phase(host))
+    >>> host.history[0].metric, host.history[0].value, host.history[0].scope
+    ('files_modified', 2, '03-implement')
+    """
+
+    run_id: str = "workflow"
+    phase: str = "01-work"
+    history: list[Event] = attrs.field(factory=list)
+    """Give the events of an earlier beginning to see what a phase makes of them."""
+    clock: ManualClock = attrs.field(factory=ManualClock)
+    generators: Mapping[str, Generator] = attrs.field(factory=dict)
+    budget: Budget = attrs.field(factory=Budget)
+    settings: ComponentSettings = attrs.field(factory=ComponentSettings)
+    operations: dict[str, Operation] = attrs.field(factory=dict)
+    seconds: float | None = None
+    """Time left; it does not pass."""
+    breaks_after: int | None = None
+    """How many commits succeed before the journal breaks; None: all."""
+    commits: list[tuple[Event, ...]] = attrs.field(factory=list, init=False)
+    """What was committed together, in order."""
+    ledger: Ledger = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.ledger = Ledger(self.budget, self.clock)
+        self.fold(self.history)
+
+    def components(self) -> Components:
+        """The components of one execution of the phase; called in the loop that runs it."""
+        return components_for(self.settings, self, self.operations)
+
+    async def record(self, *events: Event) -> tuple[Event, ...]:
+        """Keep them, each as the journal's codec could store it."""
+        if self.breaks_after is not None and len(self.commits) >= self.breaks_after:
+            raise JournalError("the disk is full", run_id=self.run_id)
+        for event in events:
+            write = writer(type(event))  # type: ignore[arg-type]  # mypy takes the hash of its instances for the class's
+            write(event).encode()
+        self.history += events
+        self.commits.append(events)
+        self.fold(events)
+        return events
+
+    def remaining_seconds(self) -> float | None:
+        """The time that is left."""
+        return self.seconds
+
+    def fold(self, events: Iterable[Event]) -> None:
+        """What events change in the ledger."""
+        for event in events:
+            if isinstance(event, SubagentSpawned) and event.reservation is not None:
+                self.ledger.holds.setdefault(event.reservation.key, event.reservation)
+            elif isinstance(event, SubagentFinished):
+                self.ledger.settle(call_key(self.run_id, event.subagent_id), event.charge)

@@ -1,0 +1,143 @@
+"""Going on with a workflow where it was left: found by either of its names, folded, and what changed recorded."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from orchestrator.faults import closest_name
+from orchestrator.history import UnknownRunError, load_execution, start_of
+from orchestrator.resuming import ResumeRefusedError
+from orchestrator.workflow.executing import lost_charge
+from orchestrator.workflow.messages import resuming_from
+from orchestrator.workflow.running import WorkflowRun
+from orchestrator_events.errors import OrchestratorError
+from orchestrator_events.execution import (
+    BudgetRaised,
+    ExecutionEnd,
+    ExecutionInterrupted,
+    ExecutionResumed,
+    ExecutionStart,
+)
+from orchestrator_events.journal import Journal
+from orchestrator_events.workflow import PhaseAbandoned
+from orchestrator_states.workflow import WORKFLOW, WorkflowState
+
+if TYPE_CHECKING:
+    from orchestrator.workflow.engine import Workflow
+
+__all__ = ["find_workflow", "load_workflow", "reopen"]
+
+S = WorkflowState
+
+
+async def find_workflow(journal: Journal, name: str, domain: str = "") -> str:
+    """The run of a workflow: by the run's own id, by the workflow's id, or as `workflow-new` before it has one.
+
+    Of several, the newest that is not over, else the newest. `domain` leaves out those of other domains. Raises
+    UnknownRunError.
+    """
+    ids = await journal.run_ids()
+    if name in ids:
+        return name
+    fitting: list[tuple[bool, str]] = []
+    names: list[str] = []
+    for run_id in reversed(ids):
+        try:
+            run = await load_workflow(journal, run_id)
+        except OrchestratorError:
+            continue  # damaged, or no workflow: none that could be resumed by this name
+        if domain and run.phases.table.name != domain:
+            continue
+        names.append(run.name)
+        if run.name == name:
+            fitting.append((run.state in (S.DONE, S.ABORTED, S.FAILED), run_id))
+    if not fitting:
+        raise UnknownRunError(name, closest_name(name, [*names, *ids]))
+    return min(fitting, key=lambda each: each[0])[1]
+
+
+async def load_workflow(journal: Journal, run_id: str) -> WorkflowRun:
+    """The workflow that its records fold into; ResumeRefusedError for a run of another lifecycle."""
+    async for entry in journal.read(run_id):
+        if entry.record.lifecycle != WORKFLOW.name:
+            raise ResumeRefusedError(run_id, f"it is a {entry.record.lifecycle}, not a workflow")
+        break
+    run = await load_execution(journal, run_id)
+    if not isinstance(run, WorkflowRun):
+        raise ResumeRefusedError(run_id, f"it is a {run.lifecycle}, not a workflow")
+    return run
+
+
+async def reopen(workflow: Workflow, run_id: str) -> WorkflowRun:
+    """The workflow as its journal tells it, with the records that open a new invocation in its outbox.
+
+    Raises ResumeRefusedError, UnknownRunError and JournalError (a damaged journal is never started afresh).
+    """
+    run = await load_workflow(workflow.journal, run_id)
+    start = refuse_other_identity(run, workflow)
+    if run.state == S.DONE:
+        raise ResumeRefusedError(run_id, "it is done: there is nothing left to do")
+    refuse_unknown_phase(run, workflow)
+    ends = [record for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
+    was_cut_off, cut_off_at = isinstance(ends[-1].event, ExecutionStart), run.invocation
+    measured_us = run.ledger.carried_us
+    run.clock = run.ledger.clock = workflow.clock
+    into = S.READING.value if run.state in (S.ABORTED, S.FAILED) else run.state
+    run.fire(
+        ExecutionStart(
+            invocation=run.invocation + 1,
+            table_digest=run.machine.table.digest,
+            prompt=start.prompt,
+            identity=start.identity,
+            budget=workflow.budget,
+            root_id=start.root_id,
+            parent_id=start.parent_id,
+            parent_sequence=start.parent_sequence,
+        )
+    )
+    phase = workflow.domain.first if run.phase == run.phases.table.initial else run.phase
+    run.fire(ExecutionResumed(into=into, reason=resuming_from(phase)))
+    if was_cut_off:
+        run.fire(ExecutionInterrupted(invocation=cut_off_at, active_us=measured_us))
+    if workflow.budget != run.ledger.budget:
+        run.fire(BudgetRaised(budget=workflow.budget))
+    abandon_lost_phase(run)
+    return run
+
+
+def refuse_other_identity(run: WorkflowRun, workflow: Workflow) -> ExecutionStart:
+    """Refuse when what made the run is not what would go on with it, field by field."""
+    start = start_of(run.records[0])
+    if start.table_digest != run.machine.table.digest:
+        raise ResumeRefusedError(run.run_id, "its lifecycle table is not the one of this release")
+    was, now = json.loads(start.identity), workflow.identity()
+    differences = tuple(
+        (field, json.dumps(was.get(field)), json.dumps(now.get(field)))
+        for field in sorted({*was, *now})
+        if was.get(field) != now.get(field)
+    )
+    if differences:
+        raise ResumeRefusedError(run.run_id, "it was made with another configuration", differences)
+    return start
+
+
+def refuse_unknown_phase(run: WorkflowRun, workflow: Workflow) -> None:
+    """Refuse a state whose phase the domain does not have (contract 4: validate state has valid phase)."""
+    phase = run.current.get("phase")
+    if phase is not None and phase not in workflow.domain.ids:
+        choices = ", ".join(workflow.domain.ids)
+        raise ResumeRefusedError(run.run_id, f"its phase {phase!r:.80} is unknown: there are {choices}")
+
+
+def abandon_lost_phase(run: WorkflowRun) -> None:
+    """A phase in flight at a crash: its outcome is unknown, what it had out is charged, it is executed again."""
+    if run.is_in_flight and run.started is not None:
+        run.fire(
+            PhaseAbandoned(
+                phase=run.started.phase,
+                number=run.started.number,
+                reason="it was being executed when the run was cut off; it is executed again",
+                charge=lost_charge(run),
+            )
+        )
