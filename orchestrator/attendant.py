@@ -78,9 +78,9 @@ class Attendant:
         room = self.limits[stream] - kept.tell()
         kept.write(data[:room])
         if len(data) > room:
-            self.child.close(stream)
             self.exceeded = self.exceeded or STREAM_NAMES[stream]
-            self._stop()
+            self._stop()  # first: a program whose pipe is closed may end by itself, as if it had failed
+            self.child.close(stream)
             self.closed(stream)
 
     def closed(self, stream: int) -> None:  # noqa: ARG002 -- the listener's shape

@@ -72,6 +72,8 @@ def ending(completed: Completed, seconds: float | None) -> str:
         return f"timed out after {seconds:g} s"
     if completed.exceeded:
         return f"was stopped because it wrote too much to {completed.exceeded}"
+    if completed.overuse and completed.returncode:
+        return f"was killed: it {completed.overuse}"
     if completed.returncode < 0:
         return f"was killed by {_signal_name(-completed.returncode)}"
     return f"ended with status {completed.returncode}" if completed.returncode else ""

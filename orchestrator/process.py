@@ -39,6 +39,8 @@ class Completed:
     """What it wrote to the report pipe, when it was given one."""
     exceeded: str
     """The stream that went over its limit, for which it was killed: stdout, stderr, report, status or empty."""
+    overuse: str = ""
+    """What its processes took too much of together, for which some or all were killed, in words; mostly empty."""
     timed_out: bool
     """Whether the program was killed because its time was over."""
     duration_us: int
@@ -83,9 +85,10 @@ async def run_process(
         try:
             start = _started(attendant, launch, launcher, stdin, prepared)
             await _attended(attendant)
+            overuse = start.overuse() if start.overuse is not None else ""
         finally:
             attendant.end()  # after a failed start, or when the loop was closed under a call that still waited
-    return _completed(attendant, start, launch.command[0], round((loop.time() - began) * 1_000_000))
+    return _completed(attendant, start, launch.command[0], overuse, round((loop.time() - began) * 1_000_000))
 
 
 def _started(attendant: Attendant, launch: Launch, launcher: Launcher, stdin: bytes, prepared: ExitStack) -> Start:
@@ -98,7 +101,7 @@ def _started(attendant: Attendant, launch: Launch, launcher: Launcher, stdin: by
         return start
 
 
-def _completed(attendant: Attendant, start: Start, program: str, duration_us: int) -> Completed:
+def _completed(attendant: Attendant, start: Start, program: str, overuse: str, duration_us: int) -> Completed:
     returncode, output = attendant.returncode, attendant.output
     assert returncode is not None
     stdout, stderr = output[1].getvalue(), output[2].getvalue()
@@ -113,6 +116,7 @@ def _completed(attendant: Attendant, start: Start, program: str, duration_us: in
         stderr=stderr,
         report=report,
         exceeded=attendant.exceeded,
+        overuse=overuse,
         timed_out=attendant.is_late,
         duration_us=duration_us,
     )

@@ -40,7 +40,9 @@ class SuiteRun:
     @property
     def was_cut_off(self) -> bool:
         """Whether it was killed, by us or by a crash, so that its report may be absent or half written."""
-        return self.completed.timed_out or bool(self.completed.exceeded) or self.completed.returncode < 0
+        completed = self.completed
+        is_killed = completed.returncode < 0 or bool(completed.overuse and completed.returncode)
+        return completed.timed_out or bool(completed.exceeded) or is_killed
 
     def confirmed(self, results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
         """The reported results; when nothing failed in them but the suite did, one more that says so."""

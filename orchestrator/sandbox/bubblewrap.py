@@ -21,6 +21,7 @@ from typing import Final
 import attrs
 
 from orchestrator.sandbox import inside
+from orchestrator.sandbox.cgroup import Groups
 from orchestrator.sandbox.limits import resource_limits
 from orchestrator.sandbox.mounts import ORIGIN, file_system
 from orchestrator.sandbox.port import Launch, Start
@@ -53,17 +54,22 @@ class Bubblewrap:
     """What was probed to hold."""
     python: str = sys.executable
     collects: bool = True
+    groups: Groups | None = None
+    """Where control groups can be made, one for each start."""
 
     @contextmanager
     def prepared(self, launch: Launch) -> Iterator[Start]:
         """The command inside bubblewrap; files for the sandbox are handed over in memory."""
         user = _lone_user() if os.geteuid() == 0 and launch.place.profile.owns_files else None
+        limits = launch.place.profile.limits
         if user is not None:
             _open_up(launch.place.directory)
         with ExitStack() as stack:
             data = {path: stack.enter_context(_in_memory(text)) for path, text in _accounts(launch, user).items()}
             rules = filter_program(network=launch.place.profile.network)
             filtering = () if rules is None else (stack.enter_context(_in_memory(rules)),)
+            group = None if self.groups is None else stack.enter_context(self.groups.opened(limits))
+            doors = () if group is None else group.doors
             given = (*launch.inherit, *(() if launch.report is None else (launch.report,)))
             yield Start(
                 command=(
@@ -74,12 +80,13 @@ class Bubblewrap:
                     "--chdir",
                     "/",
                     "--",
-                    *_inner_step(launch, user),
+                    *_inner_step(launch, user, doors),
                 ),
                 directory=launch.place.directory,
                 environment={**launch.environment, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"},  # noqa: S108
-                inherit=(*given, launch.status, *data.values(), *filtering),
+                inherit=(*given, launch.status, *data.values(), *filtering, *doors),
                 tells_status=True,
+                overuse=None if group is None else group.overuse,
             )
 
     def _namespaces(self, launch: Launch, user: int | None) -> Iterator[str]:
@@ -95,10 +102,11 @@ class Bubblewrap:
                 yield "--disable-userns"
 
 
-def _inner_step(launch: Launch, user: int | None) -> tuple[str, ...]:
+def _inner_step(launch: Launch, user: int | None, doors: tuple[int, ...]) -> tuple[str, ...]:
     settings = {
         "status": launch.status,
         "report": launch.report,
+        "doors": doors,
         "user": user,
         "directory": os.path.abspath(launch.place.directory),
         "origin": ORIGIN if launch.place.work == "scratch" else "",

@@ -39,6 +39,15 @@ def attempt(settings: dict[str, object]) -> None:
     os.write(report, b"ended\n")
 
 
+def attempt_memory(settings: dict[str, object]) -> None:
+    """Use too much memory together; apart from the rest, as it may end all that runs here."""
+    report = settings["report"]
+    assert isinstance(report, int)
+    os.write(report, b"started\n")
+    if fill_together(settings):
+        os.write(report, b"memory in all\n")
+
+
 def reach(settings: dict[str, object]) -> None:
     """Send a byte to each listener of the host; the host sees what arrives."""
     import _socket
@@ -126,3 +135,24 @@ def fork_beyond(settings: dict[str, object]) -> bool:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
     return True
+
+
+def fill_together(settings: dict[str, object]) -> bool:
+    """Hold memory in two processes, of which each takes less than is allowed for all."""
+    size = settings["memory"]
+    assert isinstance(size, int)
+    full, tell = os.pipe()
+    wait, release = os.pipe()
+    count = 2
+    for _ in range(count):
+        if os.fork() == 0:
+            os.close(release)
+            os.close(full)
+            held = bytearray(size)
+            held[::4096] = b"x" * len(held[::4096])
+            os.write(tell, b"x")
+            os.close(tell)  # else the end of the other would not show
+            os.read(wait, 1)
+            os._exit(0)
+    os.close(tell)
+    return sum(len(os.read(full, 1)) for _ in range(count)) == count

@@ -1,7 +1,8 @@
 """The step inside a sandbox: sets the limits, starts the program, tells how it ended and brings out what it left.
 
-Its text is run by a bare interpreter (`python -I -S -c`), so it imports nothing but what is built in. Bubblewrap
-alone would report a program that a signal ended as one that ended with status 128 + n.
+Where there are control groups it enters its own before anything else. Its text is run by a bare interpreter
+(`python -I -S -c`), so it imports nothing but what is built in. Bubblewrap alone would report a program that a
+signal ended as one that ended with status 128 + n.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ def run(settings: dict[str, object], words: list[str]) -> int:
     assert isinstance(status, int)
     assert isinstance(directory, str)
     os.set_inheritable(status, False)
+    enter(settings["doors"])
     become(settings["user"])
     os.write(status, b"ready\n")
     for number, value in settings["limits"]:  # type: ignore[attr-defined] # plain values, written by the host
@@ -39,6 +41,14 @@ def run(settings: dict[str, object], words: list[str]) -> int:
         code = bring_out(directory, str(settings["collects"]), report) or code
     os.write(status, b"exit %d\n" % code if code >= 0 else b"signal %d\n" % -code)
     return code if code >= 0 else 128 - code
+
+
+def enter(doors: object) -> None:
+    """Be in the control groups that are entered by these descriptors, and keep nobody else's way in."""
+    assert isinstance(doors, tuple)
+    for door in doors:
+        os.write(door, b"0")
+        os.close(door)
 
 
 def become(user: object) -> None:

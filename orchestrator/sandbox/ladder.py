@@ -13,12 +13,13 @@ import attrs
 
 from orchestrator.errors import IsolationRefusedError
 from orchestrator.sandbox.bubblewrap import OLDEST, Bubblewrap
+from orchestrator.sandbox.cgroup import Groups, usable_groups
 from orchestrator.sandbox.container import Container
 from orchestrator.sandbox.containment import Containment
 from orchestrator.sandbox.limits import in_words
 from orchestrator.sandbox.outcomes import keep, kept, name_of
 from orchestrator.sandbox.port import EVAL, Launcher, Profile
-from orchestrator.sandbox.probes import NETWORK, probed, shortfall
+from orchestrator.sandbox.probes import IN_ALL, NETWORK, probed, shortfall
 from orchestrator.sandbox.seccomp import filter_program
 from orchestrator_events.isolation import LEVELS, Isolation, Probe
 
@@ -89,45 +90,66 @@ def _bubblewrap(profile: Profile, program: str) -> Bubblewrap | str:
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     if numbers < OLDEST:
         return f"{program} has version {version or 'unknown'}, and 0.5.0 is needed: update bubblewrap"
-    launcher = Bubblewrap(program, numbers)
+    plain = Bubblewrap(program, numbers)
+    groups = _usable_groups()
+    if groups is None:
+        return _tried(plain, profile, version)
+    if groups.memory is None:
+        # entering a group takes milliseconds: one for processes is worth it where nothing else bounds them
+        found = _tried(plain, profile, version)
+        if isinstance(found, str) or "number of processes" not in found.isolation.not_enforced:
+            return found
+    grouped = _tried(attrs.evolve(plain, groups=groups), profile, version)
+    return _tried(plain, profile, version) if isinstance(grouped, str) else grouped
+
+
+def _tried(launcher: Bubblewrap, profile: Profile, version: str) -> Bubblewrap | str:
     try:
-        probes = _outcomes(launcher, profile, program, version)
+        probes = _outcomes(launcher, profile, version)
     except (OSError, subprocess.SubprocessError) as error:
         remedy = _NAMESPACES if _USERNS_REFUSED.search(str(error)) else "see what bwrap says"
         return f"{error}: {remedy}"
     fell = shortfall(probes, profile)
     if fell:
         return f"it was set up, but it did not hold ({', '.join(fell)}): take that out of what it may read or write"
-    return attrs.evolve(launcher, isolation=_isolation(profile, version, probes))
+    return attrs.evolve(launcher, isolation=_isolation(launcher, profile, version, probes))
 
 
-def _outcomes(launcher: Bubblewrap, profile: Profile, program: str, version: str) -> tuple[Probe, ...]:
-    found = os.stat(program)
-    name = name_of(program, found.st_mtime_ns, found.st_size, version, profile, launcher.python)
+@lru_cache(maxsize=1)
+def _usable_groups() -> Groups | None:
+    return usable_groups()
+
+
+def _outcomes(launcher: Bubblewrap, profile: Profile, version: str) -> tuple[Probe, ...]:
+    found = os.stat(launcher.program)
+    configuration = (launcher.program, found.st_mtime_ns, found.st_size, version, profile, launcher.python)
+    name = name_of(*configuration, launcher.groups)
     probes = kept(name)
     if probes is None:
-        probes = probed(launcher, profile)
+        in_all = launcher.groups is not None and launcher.groups.memory is not None
+        probes = probed(launcher, profile, in_all=in_all)
         keep(name, probes)
     return probes
 
 
-def _isolation(profile: Profile, version: str, probes: tuple[Probe, ...]) -> Isolation:
+def _isolation(launcher: Bubblewrap, profile: Profile, version: str, probes: tuple[Probe, ...]) -> Isolation:
     outcomes = {probe.name: probe.outcome for probe in probes}
     bounded = outcomes["forks"] == "bounded"
+    is_summed = outcomes.get(IN_ALL) == "bounded"
     absent = {
         "network": profile.network or any(outcomes[name] != "denied" for name in NETWORK),
         "unix sockets below what it reads": profile.name != EVAL.name or bool(profile.readable),
         "number of processes": not bounded,
-        "memory in all": True,
+        "memory in all": not is_summed,
         "system calls": filter_program(network=profile.network) is None,
         "size of the scratch space": tuple(map(int, re.findall(r"\d+", version)[:2])) < (0, 7),
     }
     return Isolation(
         level="strong",
         backend="bubblewrap",
-        version=version,
+        version=version if launcher.groups is None else f"{version} with {launcher.groups.label}",
         probes=probes,
-        limits=in_words(profile.limits, processes=bounded, scratch=True, memory_total=False),
+        limits=in_words(profile.limits, processes=bounded, scratch=True, memory_total=is_summed),
         not_enforced=tuple(name for name, is_absent in absent.items() if is_absent),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
@@ -133,6 +133,8 @@ class Start:
     """Whether the status pipe tells how the program ended; without it the status of the process counts."""
     reports_on_stdout: bool = False
     """Whether standard output is the report, since no other pipe leads out; the program's own is on stderr."""
+    overuse: Callable[[], str] | None = None
+    """Tells, when it has ended, what its processes were killed for using too much of together; empty for nothing."""
 
 
 class Launcher(Protocol):

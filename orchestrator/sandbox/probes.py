@@ -24,13 +24,17 @@ from orchestrator.sandbox.visibility import base_interpreter
 from orchestrator.workspace import fresh_directory
 from orchestrator_events.isolation import Probe
 
-__all__ = ["NETWORK", "probed", "shortfall"]
+__all__ = ["IN_ALL", "NETWORK", "probed", "shortfall"]
 
 NETWORK: Final = ("network: tcp", "network: udp", "network: abstract socket")
 """What a program that may use the network reaches."""
+IN_ALL: Final = "memory in all"
+"""Tried only where a control group is said to hold it; nothing else does."""
 _INSIDE: Final = ("secret file", "secret variable")
 _PROCESSES: Final = 12
 """The limit that is tried: a low one, since each process takes time to start."""
+_MEMORY: Final = 64 * 1024 * 1024
+"""The limit of all together that is tried, bytes; two processes try to have three quarters of it each."""
 _SECONDS: Final = 5.0
 _GONE_WITHIN_MS: Final = 100
 
@@ -74,9 +78,10 @@ class _Bait:
             yield "survival"
 
 
-def probed(launcher: Launcher, profile: Profile) -> tuple[Probe, ...]:
+def probed(launcher: Launcher, profile: Profile, *, in_all: bool = False) -> tuple[Probe, ...]:
     """What became of every hostile action in this profile; takes about a tenth of a second, in this thread.
 
+    With `in_all` the memory of all processes together is tried too.
     Not to be called in a thread that runs a loop. Raises OSError when the sandbox cannot be set up.
     """
     narrow = attrs.evolve(profile, limits=attrs.evolve(profile.limits, processes=_PROCESSES))
@@ -92,34 +97,49 @@ def probed(launcher: Launcher, profile: Profile) -> tuple[Probe, ...]:
     return (
         *(Probe(name, "allowed" if name in reached else "denied") for name in names),
         Probe("forks", "allowed" if "forks" in reached else "bounded"),
+        *((_memory_probed(launcher, profile),) if in_all else ()),
     )
 
 
 def shortfall(probes: tuple[Probe, ...], profile: Profile) -> tuple[str, ...]:
     """Names of the probes that a strong sandbox denies, and this one did not."""
-    exempt = {"forks", *(NETWORK if profile.network else ())}
+    exempt = {"forks", IN_ALL, *(NETWORK if profile.network else ())}
     return tuple(probe.name for probe in probes if probe.outcome == "allowed" and probe.name not in exempt)
 
 
+def _memory_probed(launcher: Launcher, profile: Profile) -> Probe:
+    narrow = attrs.evolve(profile, limits=attrs.evolve(profile.limits, memory_bytes=None, memory_total_bytes=_MEMORY))
+    with fresh_directory() as directory:
+        place = Place(directory=directory, profile=narrow)
+        completed = asyncio.run(_run(launcher, place, "attempt_memory", {"memory": _MEMORY // 4 * 3}))
+    is_bounded = bool(completed.overuse) and completed.report == b"started\n"
+    return Probe(IN_ALL, "bounded" if is_bounded else "allowed")
+
+
 async def _attacked(launcher: Launcher, place: Place, bait: _Bait) -> Completed:
-    code = f"{inspect.getsource(hostile)}\nimport sys\n"
-    settings = {**bait.settings(), "report": 0}
-    program = f"settings = {settings!r}\nsettings['report'] = int(os.environ['ORCHESTRATOR_REPORT_FD'])\n"
     try:
-        return await run_process(
-            [base_interpreter(), "-I", "-S", "-c", f"{code}{program}attempt(settings)"],
-            cwd=place.directory,
-            environment=clean_environment(("PATH", "HOME", "LD_LIBRARY_PATH")),
-            seconds=_SECONDS,
-            stdout_limit=10_000,
-            stderr_limit=10_000,
-            launcher=launcher,
-            place=place,
-            inherit=(bait.survival[1],),
-            report_limit=10_000,
-        )
+        return await _run(launcher, place, "attempt", bait.settings(), (bait.survival[1],))
     finally:
         os.close(bait.survival[1])
+
+
+async def _run(
+    launcher: Launcher, place: Place, act: str, settings: Mapping[str, object], inherit: tuple[int, ...] = ()
+) -> Completed:
+    code = f"{inspect.getsource(hostile)}\nimport sys\n"
+    program = f"settings = {dict(settings)!r}\nsettings['report'] = int(os.environ['ORCHESTRATOR_REPORT_FD'])\n"
+    return await run_process(
+        [base_interpreter(), "-I", "-S", "-c", f"{code}{program}{act}(settings)"],
+        cwd=place.directory,
+        environment=clean_environment(("PATH", "HOME", "LD_LIBRARY_PATH")),
+        seconds=_SECONDS,
+        stdout_limit=10_000,
+        stderr_limit=10_000,
+        launcher=launcher,
+        place=place,
+        inherit=inherit,
+        report_limit=10_000,
+    )
 
 
 @contextmanager

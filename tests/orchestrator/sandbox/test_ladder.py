@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -17,9 +20,9 @@ from orchestrator.sandbox.bubblewrap import Bubblewrap
 from orchestrator.sandbox.containment import CONTAINMENT, Containment
 from orchestrator.sandbox.ladder import best_sandbox
 from orchestrator.sandbox.outcomes import keep, kept, name_of
-from orchestrator.sandbox.port import EVAL, GENERATOR, Profile
+from orchestrator.sandbox.port import EVAL, GENERATOR, Launch, Profile, Start
 from orchestrator.sandbox.probes import NETWORK, probed, shortfall
-from orchestrator_events.isolation import Probe
+from orchestrator_events.isolation import UNKNOWN, Isolation, Probe
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +113,39 @@ def test_what_does_not_exist_is_refused_at_once() -> None:
 def test_probes_tell_what_is_reached_where_nothing_holds() -> None:
     """Under containment every hostile action succeeds: the probes can see."""
     assert {probe.outcome for probe in probed(Containment(), EVAL)} == {"allowed"}
+
+
+@attrs.frozen
+class Bounding:
+    """Containment that bounds each process by what is allowed for all, or nothing; and says what it is told to."""
+
+    says: str
+    memory_bytes: int | None = None
+    python: str = sys.executable
+    collects: bool = False
+    isolation: Isolation = UNKNOWN
+
+    @contextmanager
+    def prepared(self, launch: Launch) -> Iterator[Start]:
+        """The command itself."""
+        limits = {} if self.memory_bytes is None else {resource.RLIMIT_AS: self.memory_bytes}
+        with Containment().prepared(launch) as start:
+            yield attrs.evolve(start, limits=limits, overuse=lambda: self.says)
+
+
+@pytest.mark.parametrize(
+    ("says", "memory_bytes", "outcome"),
+    [
+        ("used more than it may", 40 << 20, "bounded"),
+        ("", 40 << 20, "allowed"),
+        ("used more than it may", None, "allowed"),
+    ],
+    ids=["held and told", "refused to one of them", "told and not held"],
+)
+def test_memory_in_all_is_held_when_it_is_seen_to_be(says: str, memory_bytes: int | None, outcome: str) -> None:
+    """What was meant to be bounded did not happen, and the group says that it was for its limit."""
+    probes = probed(Bounding(says, memory_bytes), EVAL, in_all=True)
+    assert probes[-1] == Probe("memory in all", outcome)
 
 
 def test_a_strong_sandbox_denies_all_but_a_network_that_was_asked_for() -> None:
