@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import attrs
@@ -52,7 +53,9 @@ PLAN: dict[str, Any] = {
     "goal": "Sell things.",
     "context_requirements": ["CONTEXT/context.md"],
     "steps": [
-        step("design", role="Architect", task_type="architecture", inputs=["CONTEXT/context.md"], outputs=["design.md"]),
+        step(
+            "design", role="Architect", task_type="architecture", inputs=["CONTEXT/context.md"], outputs=["design.md"]
+        ),
         step("prices", task_type="implementation", depends_on=["design"], inputs=["design.md"], outputs=["prices.py"]),
         step("payment", risk_level="high", depends_on=["design"], inputs=["design.md"], outputs=["payment.py"]),
         step("screens", role="Designer", task_type="ux", depends_on=["design"], outputs=["screens.md"]),
@@ -70,7 +73,9 @@ PLAN: dict[str, Any] = {
 }
 PRICES = "def price(count):\n    return 3 * count\n"
 PAYMENT = "def pay(amount):\n    return {'paid': amount}\n"
-CART = "from payment import pay\nfrom prices import price\n\n\ndef total(count):\n    return pay(price(count))['paid']\n"
+CART = (
+    "from payment import pay\nfrom prices import price\n\n\ndef total(count):\n    return pay(price(count))['paid']\n"
+)
 WRONG_CART = "def total(count):\n    return count\n"
 TEST_PRICES = """import unittest
 from prices import price
@@ -167,7 +172,11 @@ def checks() -> tuple[CommandCheck, ...]:
     unit = "{python} -m unittest -v"
     return (
         CommandCheck(
-            ReviewKind.QA, f"{unit} test_prices", suite={"test_prices.py": TEST_PRICES}, steps=("prices",), launcher=CONTAINMENT
+            ReviewKind.QA,
+            f"{unit} test_prices",
+            suite={"test_prices.py": TEST_PRICES},
+            steps=("prices",),
+            launcher=CONTAINMENT,
         ),
         CommandCheck(
             ReviewKind.QA, f"{unit} test_cart", suite={"test_cart.py": TEST_CART}, steps=("cart",), launcher=CONTAINMENT
@@ -189,12 +198,12 @@ def amended_plan() -> Plan:
 
 def approval() -> Review:
     """A person's yes to the plan."""
-    return Review(
-        status=ReviewStatus.APPROVED, checklist=Checklist(correctness=True, security=True, tests_passed=True)
-    )
+    return Review(status=ReviewStatus.APPROVED, checklist=Checklist(correctness=True, security=True, tests_passed=True))
 
 
-def shop(root: Path, journal: Journal, watch: Callable[[str], None] = lambda _: None, **options: Any) -> PlanOrchestrator:
+def shop(
+    root: Path, journal: Journal, watch: Callable[[str], None] = lambda _: None, **options: Any
+) -> PlanOrchestrator:
     """The orchestrator of the plan."""
     (root / "CONTEXT").mkdir(parents=True, exist_ok=True)
     (root / "CONTEXT" / "context.md").write_text("A shop.\n")
@@ -203,7 +212,7 @@ def shop(root: Path, journal: Journal, watch: Callable[[str], None] = lambda _: 
 
 
 def gone_on(orchestrator: PlanOrchestrator) -> PlanReport:
-    """One command after another, each as the lifecycle says, until the plan can go on no more; amended where blocked."""
+    """One command after another, as the lifecycle says, until the plan can go on no more; amended where blocked."""
     while True:
         try:
             standing = orchestrator.status()
@@ -248,15 +257,18 @@ class Calls:
     path: Path
     kill: Callable[[str, int], None]
     count: int = 0
+    lock: Lock = attrs.Factory(Lock)
 
     def __call__(self, run_id: str) -> None:
         """Log it."""
-        self.count += 1
-        with self.path.open("a") as file:
-            file.write(run_id + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self.kill("model", self.count)
+        with self.lock:  # models are called in threads
+            self.count += 1
+            number = self.count
+            with self.path.open("a") as file:
+                file.write(run_id + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        self.kill("model", number)
 
 
 def killer(place: str) -> Callable[[str, int], None]:

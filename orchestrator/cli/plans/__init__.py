@@ -1,0 +1,1 @@
+"""The commands of `plan`: check, review, lock, run, resume, amend, abandon, status, graph."""

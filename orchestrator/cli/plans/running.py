@@ -1,0 +1,244 @@
+"""What the commands of `plan` do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from orchestrator.adapter_errors import GeneratorUnavailableError
+from orchestrator.cli.appearance import console_on, marks_for
+from orchestrator.cli.conducting import Manner
+from orchestrator.cli.exitcodes import ExitCode, RequestError, code_of_error
+from orchestrator.cli.failures import say
+from orchestrator.cli.inert import inert, one_line
+from orchestrator.cli.interruption import SignalledError, run_until_signalled
+from orchestrator.cli.plans.screens import LinesScreen, NoScreen, PlanScreen, TableScreen
+from orchestrator.cli.plans.studiofile import load_studio_file, made_orchestrator
+from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.wording import usage
+from orchestrator.history import UnknownRunError
+from orchestrator.plan.contextbus import MissingArtifactsError
+from orchestrator.plan.difference import AmendmentError
+from orchestrator.plan.engine import PlanChangedError, PlanOrchestrator, PlanStateError
+from orchestrator.plan.outcome import (
+    PlanBlockedResult,
+    PlanCompletedResult,
+    PlanEndedError,
+    PlanExhaustedResult,
+    PlanReport,
+)
+from orchestrator.plan.plan import load_plan
+from orchestrator.plan.readiness import PlanNotReadyError
+from orchestrator.plan.review import Checklist, Review, ReviewError, ReviewStatus
+
+__all__ = ["PlanCommand", "check_plan"]
+
+REASON = 300
+REFUSALS: tuple[tuple[tuple[type[Exception], ...], ExitCode], ...] = (
+    ((PlanStateError, PlanChangedError), ExitCode.HELD),
+    ((PlanNotReadyError, MissingArtifactsError, AmendmentError, UnknownRunError), ExitCode.USAGE),
+    ((ReviewError,), ExitCode.NO_VERDICT),
+)
+
+
+@attrs.frozen(kw_only=True)
+class PlanCommand:
+    """One command on a plan: the plan's file, the configuration, and where the journal lies."""
+
+    plan_file: Path
+    config: Path | None
+    runs: Path
+    manner: Manner
+
+    def review(self, by: str, changes: tuple[str, ...], *, is_approved: bool) -> ExitCode:
+        """Record a person's review, or have the model that the configuration names give one."""
+        given = None
+        if changes:
+            given = decided(ReviewStatus.CHANGES_REQUESTED, changes)
+        elif is_approved:
+            given = decided(ReviewStatus.APPROVED, ())
+        if given is not None and not by:
+            raise RequestError("say who reviewed the plan: --by NAME")
+        return self.brief(lambda orchestrator: orchestrator.areview(given, by))
+
+    def lock(self) -> ExitCode:
+        """Lock the reviewed plan."""
+        return self.brief(lambda orchestrator: orchestrator.alock())
+
+    def amend(self, reason: str) -> ExitCode:
+        """Record that the plan's file changed, and why."""
+        return self.brief(lambda orchestrator: orchestrator.aamend(orchestrator.plan, reason))
+
+    def abandon(self, reason: str) -> ExitCode:
+        """Give the plan up."""
+        return self.brief(lambda orchestrator: orchestrator.aabandon(reason))
+
+    def status(self) -> ExitCode:
+        """Show where the plan is."""
+        return self.brief(lambda orchestrator: orchestrator.astatus(), is_reading=True)
+
+    def execute(self, *, is_resumed: bool) -> ExitCode:
+        """Execute the plan, with progress on a screen."""
+
+        def go(orchestrator: PlanOrchestrator) -> Coroutine[Any, Any, PlanReport]:
+            return orchestrator.aresume() if is_resumed else orchestrator.arun()
+
+        return self.brief(go)
+
+    def brief(
+        self, go: Callable[[PlanOrchestrator], Coroutine[Any, Any, PlanReport]], *, is_reading: bool = False
+    ) -> ExitCode:
+        """One invocation; what came of it in words or as JSON, and its status."""
+        with self.orchestrator(is_reading=is_reading) as orchestrator:
+            screen = self.screen(orchestrator)
+            try:
+                with orchestrator.bus.subscribe(screen.show, name="progress"):
+                    report = run_until_signalled(
+                        go(orchestrator), lambda number: told(screen, number.name), screen.close
+                    )
+            except SignalledError:
+                say("the plan was stopped; its history is saved: go on with `orchestrator plan resume`")
+                raise
+            except PlanEndedError as error:
+                screen.close()
+                say(f"error: {error}")
+                return code_of_ended(error)
+            except Exception as error:
+                screen.close()
+                code = refused(error)
+                if code is None:
+                    raise
+                say(f"error: {error}")
+                return code
+            finally:
+                screen.close()
+        self.tell(report)
+        return code_of(report)
+
+    @contextmanager
+    def orchestrator(self, *, is_reading: bool) -> Iterator[PlanOrchestrator]:
+        """The orchestrator of the plan, on the journal of the runs."""
+        plan, file = load_plan(self.plan_file), load_studio_file(self.config)
+        place = RunPlace.at(self.runs)
+        journal = place.journal_to_read() if is_reading else place.journal_to_write()
+        with closing(journal):
+            yield made_orchestrator(file, plan, journal, TerminalApprover())
+
+    def screen(self, orchestrator: PlanOrchestrator) -> PlanScreen:
+        """What shows progress on standard error."""
+        from orchestrator.cli.choices import DisplayChoice
+
+        if self.manner.display is DisplayChoice.QUIET:
+            return NoScreen()
+        marks = marks_for(sys.stderr)
+        if self.manner.draws_live:
+            return TableScreen(console_on(sys.stderr, self.manner.color), marks, orchestrator.plan)
+        return LinesScreen(self.manner.lines(), marks)
+
+    def tell(self, report: PlanReport) -> None:
+        """The report on standard output."""
+        if self.manner.as_json:
+            sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")
+            return
+        for line in report_lines(report):
+            sys.stdout.write(inert(line) + "\n")
+
+
+class TerminalApprover:
+    """Asks whoever is at the terminal; without one, nobody approves."""
+
+    async def approve(self, run_id: str, prompt: str) -> bool:  # noqa: ARG002 -- the port's signature
+        """Whether the answer is yes."""
+        import asyncio
+
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        say(f"{prompt} [y/N]")
+        answer = await asyncio.to_thread(sys.stdin.readline)
+        return answer.strip().lower() in ("y", "yes")
+
+
+def check_plan(plan_file: Path, config: Path | None, *, as_json: bool) -> ExitCode:
+    """Say what is wrong with a plan and its configuration, all at once, without a journal."""
+    from orchestrator.journal.memory import MemoryJournal
+
+    plan, file = load_plan(plan_file), load_studio_file(config)
+    orchestrator = made_orchestrator(file, plan, MemoryJournal(), TerminalApprover())
+    faults = list(orchestrator.check())
+    try:
+        orchestrator.studio.require(plan.context_requirements)
+    except MissingArtifactsError as error:
+        faults += [f"the artifact {name} is missing: {reason}" for name, reason in error.missing.items()]
+    if as_json:
+        told = {"plan": plan.plan_id, "digest": plan.digest, "steps": len(plan.steps), "faults": faults}
+        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+    else:
+        lines = faults or [f"plan {plan.plan_id}: {len(plan.steps)} steps, {plan.digest}, ready to be executed"]
+        sys.stdout.write("".join(f"{inert(line)}\n" for line in lines))
+    return ExitCode.USAGE if faults else ExitCode.CONFORMS
+
+
+def decided(status: ReviewStatus, changes: tuple[str, ...]) -> Review:
+    """A person's review of the plan."""
+    checklist = Checklist(correctness=True, security=True, tests_passed=True)
+    return Review(status=status, checklist=checklist, required_fixes=changes)
+
+
+def told(screen: PlanScreen, name: str) -> None:
+    """Say that a signal came."""
+    screen.close()
+    say(f"{name}: ending the plan in order; a second signal ends it at once")
+
+
+def refused(error: Exception) -> ExitCode | None:
+    """The status of a command that was refused; None for any other error."""
+    return next((code for kinds, code in REFUSALS if isinstance(error, kinds)), None)
+
+
+def code_of(report: PlanReport) -> ExitCode:
+    """The status of a command that has a result."""
+    match report:
+        case PlanBlockedResult():
+            return ExitCode.PAUSED
+        case PlanExhaustedResult():
+            return ExitCode.EXHAUSTED
+        case _:
+            return ExitCode.PAUSED if is_rejected(report) else ExitCode.CONFORMS
+
+
+def is_rejected(report: PlanReport) -> bool:
+    """Whether the last thing said of the plan is that it has to change."""
+    last = [record.event.name for record in report.records if record.event.name.startswith("plan:")]
+    return bool(last) and last[-1] == "plan:rejected"
+
+
+def code_of_ended(error: PlanEndedError) -> ExitCode:
+    """The status of an invocation that was interrupted."""
+    cause = error.__cause__ or error
+    if isinstance(cause, GeneratorUnavailableError) or type(cause).__name__ == "UnavailableError":
+        return ExitCode.GENERATOR_UNAVAILABLE
+    return code_of_error(cause)
+
+
+def report_lines(report: PlanReport) -> Iterator[str]:
+    """A report in words."""
+    yield f"plan {report.plan.plan_id}: {report.state}"
+    for step in report.steps:
+        by = f"  {one_line(step.model, REASON)}" if step.model else ""
+        times = f", {step.executions} executions" if step.executions > 1 else ""
+        why = f"  {one_line(step.reason, REASON)}" if step.reason else ""
+        yield f"  {step.id:<20} {step.state:<10}{by}{times}{why}".rstrip()
+    if isinstance(report, PlanExhaustedResult):
+        yield f"the limit {report.limit} is reached: {report.detail}"
+    if isinstance(report, PlanCompletedResult):
+        yield from (f"prepared: {path}" for path in report.release)
+        yield from (f"missing before a rollout: {text}" for text in report.missing)
+    yield f"used: {usage(report.usage)}"
+    if report.next_command:
+        yield f"next: orchestrator {report.next_command}"

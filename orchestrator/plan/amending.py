@@ -1,0 +1,63 @@
+"""Amendments: a plan is changed where anybody can see it, and is reviewed and locked again (contract 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from orchestrator.plan.decisionrecords import DecisionRecord
+from orchestrator.plan.difference import AmendmentError, Difference, difference
+from orchestrator.plan.plan import Plan
+from orchestrator.plan.planrun import PlanRun, with_steps
+from orchestrator.plan.steprun import StepRun
+from orchestrator.plan.studio import Studio
+from orchestrator_events.blob import Blob
+from orchestrator_events.event import Event
+from orchestrator_events.plan import PlanAmended
+from orchestrator_states.plan import StepState
+
+__all__ = ["amended"]
+
+S = StepState
+UNDER_WAY = (S.EXECUTING, S.VERIFYING, S.REVIEWING, S.FIXING)
+
+
+def amended(run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, studio: Studio) -> Iterator[Event]:
+    """The amendment and its decision record.
+
+    Raises AmendmentError for another plan, for no change, and for a change of what is completed or under way.
+    """
+    old = run.current
+    if new.plan_id != old.plan_id:
+        raise AmendmentError(f"the plan is {old.plan_id}, the amendment is of {new.plan_id}: keep the plan's id")
+    change = difference(old, new)
+    if change.is_empty:
+        raise AmendmentError("the amendment changes nothing: change the plan first")
+    if not reason.strip():
+        raise AmendmentError("an amendment needs a reason: say why the plan is changed")
+    change.require_untouched(run.completed)
+    require_at_rest(change, steps)
+    for step in run.followups.values():  # an id of an added step may be taken by a follow-up
+        if step.id in new.by_id:
+            raise AmendmentError(f"there is a follow-up step {step.id} already: choose another id", step.id)
+    lines = "\n".join(change.lines())
+    with_steps(new, list(run.followups.values()))  # raises PlanError where the two do not fit
+    yield PlanAmended(reason=reason, difference=Blob(lines), plan=Blob(new.canonical))
+    record = DecisionRecord(
+        title=f"Amendment {len(run.amendments) + 1} of plan {old.plan_id}",
+        context=reason,
+        decision=lines,
+        consequences="The plan is reviewed and locked again before it goes on; completed steps stay as they are.",
+    )
+    yield studio.decided(record)
+
+
+def require_at_rest(change: Difference, steps: Mapping[str, StepRun]) -> None:
+    """Raise AmendmentError when a step is changed or removed in the middle of its execution."""
+    touched = (*change.removed, *(each.step_id for each in change.changed))
+    for step_id in touched:
+        known = steps.get(step_id)
+        if known is not None and known.state in UNDER_WAY:
+            message = (
+                f"step {step_id} is under way ({known.state}): resume the plan until it rests, or leave it as it is"
+            )
+            raise AmendmentError(message, step_id)

@@ -1,0 +1,423 @@
+"""The plan orchestrator: coordinates models and roles to execute a plan reliably (contract 5)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from orchestrator.blocking import run_blocking
+from orchestrator.closing import conclude
+from orchestrator.exports.document import export_json
+from orchestrator.generating import InterruptionError
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.paths import refuse_unsafe_run_id
+from orchestrator.plan.account import Account
+from orchestrator.plan.amending import amended
+from orchestrator.plan.checks import Check
+from orchestrator.plan.contextbus import ContextBus
+from orchestrator.plan.driver import Conductor, drive_plan, step_run_id
+from orchestrator.plan.executors import Workroom
+from orchestrator.plan.models import Model, ModelLike, as_model
+from orchestrator.plan.outcome import PlanEndedError, PlanFailedError, PlanInterruptedError, PlanReport, PlanResult
+from orchestrator.plan.plan import Plan, load_plan
+from orchestrator.plan.planreview import reviewed_by_model
+from orchestrator.plan.planrun import PlanRun, blank_plan_run
+from orchestrator.plan.policyfiles import default_policy, load_policy
+from orchestrator.plan.readiness import PlanNotReadyError, readiness_faults
+from orchestrator.plan.reporting import next_command, report_on, trace_page
+from orchestrator.plan.resuming import load_plan_run, load_step_run, reopen
+from orchestrator.plan.review import Review, ReviewStatus
+from orchestrator.plan.routing import Policy, ReviewKind
+from orchestrator.plan.steprompt import StepPrompter
+from orchestrator.plan.steprun import StepRun
+from orchestrator.plan.studio import Studio
+from orchestrator.plan.workshop import Parts
+from orchestrator.ports import Approver
+from orchestrator.retries import RetryPolicy
+from orchestrator.supervision import Supervisor
+from orchestrator.wording import describe
+from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Budget
+from orchestrator_events.bus import Bus
+from orchestrator_events.clock import Clock, SystemClock
+from orchestrator_events.errors import JournalError, OrchestratorError
+from orchestrator_events.event import Event
+from orchestrator_events.execution import ExecutionFailed, ExecutionStart, OrchestratorComplete
+from orchestrator_events.journal import Journal
+from orchestrator_events.plan import (
+    PlanAbandoned,
+    PlanDrafted,
+    PlanLocked,
+    PlanRejected,
+    PlanReviewed,
+    PlanStarted,
+)
+from orchestrator_events.subscribers.guard import guard_budget
+from orchestrator_events.subscribers.history import record_history
+from orchestrator_states.plan import PlanState
+
+if TYPE_CHECKING:
+    from orchestrator.evaluators.callable import EvaluatorLike
+
+__all__ = ["PlanChangedError", "PlanOrchestrator", "PlanStateError"]
+
+P = PlanState
+BOUND = Budget(attempts=1_000, repeats=None)
+"""The budget of a plan for which none is given: runs of models, all steps together."""
+
+
+class PlanStateError(OrchestratorError):
+    """A command does not fit the plan's lifecycle; `next_command` is the one that does."""
+
+    def __init__(self, plan_id: str, state: str, command: str, next_command: str) -> None:
+        self.plan_id = plan_id
+        self.state = state
+        self.next_command = next_command
+        remedy = f"`{next_command}` comes next" if next_command else "nothing is left to do"
+        super().__init__(f"plan {plan_id} is {state}, so `{command}` cannot be done: {remedy}")
+
+
+class PlanChangedError(OrchestratorError):
+    """The plan is another than the one that was reviewed or locked; `recorded` and `found` are their digests."""
+
+    def __init__(self, plan_id: str, state: str, recorded: str, found: str) -> None:
+        self.plan_id = plan_id
+        self.recorded = recorded
+        self.found = found
+        super().__init__(
+            f"plan {plan_id} is {state} with the digest {recorded}, and the file now has {found}: "
+            "restore the file, or record the change with `plan amend`"
+        )
+
+
+def read_plan_or_path(plan: Plan | str | os.PathLike[str]) -> Plan:
+    """A plan, or the one in a file; PlanError with every fault."""
+    return plan if isinstance(plan, Plan) else load_plan(plan)
+
+
+def read_policy_or_path(policy: Policy | str | os.PathLike[str] | None) -> Policy:
+    """A policy, or the one in a file, or the one that comes with this; PolicyError with every fault."""
+    if policy is None:
+        return default_policy()
+    return policy if isinstance(policy, Policy) else load_policy(policy)
+
+
+def own_models(models: Mapping[str, ModelLike]) -> Mapping[str, Model]:
+    """The models by name, each as one."""
+    return {name: as_model(model) for name, model in models.items()}
+
+
+@attrs.define(eq=False)
+class PlanOrchestrator:
+    """Executes plans reliably: lifecycle, routing policy, correction loop, context bus (contract 5).
+
+    The plan is one run, and each step, and all that a model does in it, is a run inside it: one budget, one audit.
+    What the journal holds is the truth; the studio is written from it. A plan is executed as it was locked.
+    """
+
+    plan: Plan = attrs.field(converter=read_plan_or_path)
+    models: Mapping[str, Model] = attrs.field(factory=dict, converter=own_models, kw_only=True)
+    """What each name of the policy stands for: a generator, a callable, an AgentModel; reviewers among them."""
+    policy: Policy = attrs.field(default=None, converter=read_policy_or_path, kw_only=True)
+    """Or the file of one; by default the one that comes with this."""
+    studio: ContextBus = attrs.field(factory=ContextBus, kw_only=True)
+    """The context bus: where it lies and which paths it has; by default `studio/`, with STATE/STATE.md."""
+    journal: Journal = attrs.field(factory=MemoryJournal, kw_only=True)
+    bus: Bus = attrs.field(factory=Bus, kw_only=True)
+    budget: Budget = attrs.field(default=BOUND, kw_only=True)
+    """Of the whole plan, all invocations; a run of a model counts as an attempt."""
+    checks: Sequence[Check] = attrs.field(default=(), converter=tuple[Check, ...], kw_only=True)
+    """What QA, security and integration run; no gate opens without the output that one of them captured."""
+    examiners: Mapping[ReviewKind, str] = attrs.field(factory=dict, kw_only=True)
+    """Models that act as QA and security agents: what they say goes to the reviewer."""
+    suites: Mapping[str, EvaluatorLike] = attrs.field(factory=dict, kw_only=True)
+    """Eval suites of steps that are conformance runs, by step id."""
+    plan_reviewer: str = attrs.field(default="", kw_only=True)
+    """Model that reviews the plan itself, where no person does."""
+    has_release_manager: bool = attrs.field(default=True, kw_only=True)
+    """Whether the release manager works in a step of his own once all others are completed."""
+    prompter: StepPrompter = attrs.field(factory=StepPrompter, kw_only=True)
+    approver: Approver | None = attrs.field(default=None, kw_only=True)
+    most_at_once: int = attrs.field(default=4, validator=attrs.validators.ge(1), kw_only=True)
+    """Steps that may run side by side."""
+    workspaces: Path | None = attrs.field(default=None, kw_only=True)
+    """Directory for the workspaces of agents; by default `WORK` below the studio."""
+    retries: RetryPolicy = attrs.field(factory=RetryPolicy, kw_only=True)
+    clock: Clock = attrs.field(factory=SystemClock, kw_only=True)
+    run_id: str = attrs.field(default="", kw_only=True)
+    """By default the plan's id."""
+    parts: Parts = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.bus.recorder = self.bus.recorder or record_history
+        self.bus.guard = self.bus.guard or guard_budget
+        self.run_id = self.run_id or self.plan.plan_id
+        refuse_unsafe_run_id(self.run_id)
+        room = Workroom(
+            journal=self.journal,
+            bus=self.bus,
+            clock=self.clock,
+            approver=self.approver,
+            retries=self.retries,
+            workspaces=self.workspaces or (self.studio.root / "WORK").absolute(),
+        )
+        self.parts = Parts(
+            models=self.models,
+            policy=self.policy,
+            prompter=self.prompter,
+            checks=tuple(self.checks),
+            examiners={ReviewKind(kind): name for kind, name in self.examiners.items()},
+            suites=self.suites,
+            room=room,
+        )
+
+    def check(self) -> tuple[str, ...]:
+        """What is missing before the plan can be executed as configured; empty when nothing is."""
+        return tuple(readiness_faults(self.plan, self.parts))
+
+    def review(self, review: Review | None = None, by: str = "") -> PlanReport:
+        """`areview` for callers without a loop of their own."""
+        return run_blocking(self.areview(review, by))
+
+    def lock(self) -> PlanReport:
+        """`alock` for callers without a loop of their own."""
+        return run_blocking(self.alock())
+
+    def run(self) -> PlanResult:
+        """`arun` for callers without a loop of their own; blocks until no step can go on."""
+        return run_blocking(self.arun())
+
+    def resume(self) -> PlanResult:
+        """`aresume` for callers without a loop of their own; blocks until no step can go on."""
+        return run_blocking(self.aresume())
+
+    def amend(self, plan: Plan | str | os.PathLike[str], reason: str) -> PlanReport:
+        """`aamend` for callers without a loop of their own."""
+        return run_blocking(self.aamend(plan, reason))
+
+    def abandon(self, reason: str) -> PlanReport:
+        """`aabandon` for callers without a loop of their own."""
+        return run_blocking(self.aabandon(reason))
+
+    def status(self) -> PlanReport:
+        """`astatus` for callers without a loop of their own."""
+        return run_blocking(self.astatus())
+
+    async def areview(self, review: Review | None = None, by: str = "") -> PlanReport:
+        """Record a review of the plan: a person's, or the one that the model `plan_reviewer` gives.
+
+        Approval makes it reviewed; anything else leaves it as it is, with what to change. Raises PlanStateError,
+        PlanChangedError, ReviewError for a model's answer that is no review, and ValueError for no reviewer at all.
+        """
+        if review is None and self.plan_reviewer not in self.models:
+            raise ValueError("nobody reviews the plan: give a review, or map the model named as plan_reviewer")
+        with self.journal.hold(self.run_id):
+            run, steps = await self.opened("plan review", (P.DRAFT, P.AMENDED))
+            return await self.brief(run, steps, self.reviewing(run, steps, review, by))
+
+    async def reviewing(self, run: PlanRun, steps: dict[str, StepRun], review: Review | None, by: str) -> None:
+        """Fire what the review came to."""
+        if review is None:
+            account = Account.of(run, list(steps.values()), self.budget, self.clock)
+            name = by = self.plan_reviewer
+            review = await reviewed_by_model(run, self.parts.room, account, name, self.models[name])
+        told = Blob(json.dumps(review.as_json(), ensure_ascii=False, sort_keys=True))
+        is_approved = review.status is ReviewStatus.APPROVED
+        run.fire((PlanReviewed if is_approved else PlanRejected)(review=told, reviewer=by or "somebody"))
+
+    async def alock(self) -> PlanReport:
+        """Lock the reviewed plan: from here on its digest says whether it is the same. Raises as `areview` does."""
+        return await self.simple("plan lock", (P.REVIEWED,), lambda run: PlanLocked(digest=run.current.digest))
+
+    async def aabandon(self, reason: str) -> PlanReport:
+        """Give the plan up for good."""
+        states = (P.DRAFT, P.REVIEWED, P.LOCKED, P.EXECUTING, P.AMENDED)
+        return await self.simple("plan abandon", states, lambda _: PlanAbandoned(reason=reason), is_strict=False)
+
+    async def aamend(self, plan: Plan | str | os.PathLike[str], reason: str) -> PlanReport:
+        """Change the plan and record the difference; it has to be reviewed and locked again before it goes on.
+
+        Raises AmendmentError for a change of what is completed or under way, or for none at all.
+        """
+        new = read_plan_or_path(plan)
+        with self.journal.hold(self.run_id):
+            states = (P.REVIEWED, P.LOCKED, P.EXECUTING, P.AMENDED)
+            run, steps = await self.opened("plan amend", states, is_strict=False)
+
+            async def act() -> None:
+                for event in tuple(amended(run, steps, new, reason, self.laid_out(run, steps))):
+                    run.fire(event)
+
+            report = await self.brief(run, steps, act())
+        self.plan = new
+        return report
+
+    async def arun(self) -> PlanResult:
+        """Execute the locked plan, or go on with it, until it is completed or waits for an amendment.
+
+        Raises PlanStateError for a plan that is not locked, PlanChangedError for one that is another than was locked,
+        PlanNotReadyError and MissingArtifactsError with all that is missing, before anything is spent;
+        PlanInterruptedError when a model cannot be had, a check cannot be run or storage failed; PlanFailedError for an
+        error in the configuration's own code. Cancelling the awaiting task ends the invocation in order and re-raises.
+        """
+        return await self.executed("plan run", (P.LOCKED, P.EXECUTING))
+
+    async def aresume(self) -> PlanResult:
+        """Go on with a plan whose execution began: finished steps stay, one in flight goes on where it was."""
+        return await self.executed("plan resume", (P.EXECUTING, P.LOCKED))
+
+    async def astatus(self) -> PlanReport:
+        """Where the plan is; UnknownRunError for one that was never drafted."""
+        run = await load_plan_run(self.journal, self.run_id)
+        return report_on(run, await self.step_runs(run))
+
+    async def executed(self, command: str, states: tuple[PlanState, ...]) -> PlanResult:
+        """Drive the plan's steps."""
+        with self.journal.hold(self.run_id):
+            if not (await self.journal.head(self.run_id)).count:
+                raise PlanStateError(self.plan.plan_id, "not drafted", command, "plan review")
+            run, steps = await self.opened(command, states)
+            faults = self.check()
+            if faults:
+                raise PlanNotReadyError(self.plan.plan_id, faults)
+            self.studio.require(self.plan.context_requirements)
+            if run.state == P.LOCKED:
+                run.fire(PlanStarted(digest=run.locked_digest))
+            conductor = Conductor(
+                run=run,
+                parts=self.parts,
+                account=Account.of(run, list(steps.values()), self.budget, self.clock),
+                studio=self.laid_out(run, steps),
+                steps=steps,
+                most_at_once=self.most_at_once,
+                has_release_manager=self.has_release_manager,
+            )
+            return await self.finish(conductor)
+
+    async def finish(self, it: Conductor) -> PlanResult:
+        """Drive to the end of the invocation, and file the journal's export and the trace beside the outputs."""
+        supervisor = Supervisor(lambda its, is_overdue: drive_plan(it, its, is_overdue))
+        try:
+            await supervisor.run()
+        except Exception as error:  # noqa: BLE001 -- it is raised below, outside of this one's context
+            broken = error
+        else:
+            await self.file(it.run, it.steps)
+            return report_on(it.run, it.steps)  # type: ignore[return-value]  # a plan that was driven has a result
+        raise self.ended_by(broken, it)
+
+    def ended_by(self, error: Exception, it: Conductor) -> PlanEndedError:
+        """What the host is told of what broke."""
+        is_open = isinstance(error, InterruptionError | JournalError)
+        kind = PlanInterruptedError if is_open else PlanFailedError
+        ended = kind(str(error) if is_open else describe(error), report_on(it.run, it.steps))
+        ended.__cause__ = error.__cause__ if isinstance(error, InterruptionError) and error.__cause__ else error
+        return ended
+
+    async def opened(
+        self, command: str, states: tuple[PlanState, ...], *, is_strict: bool = True
+    ) -> tuple[PlanRun, dict[str, StepRun]]:
+        """The plan with the records that open an invocation in its outbox, and its steps.
+
+        Raises PlanStateError outside of `states`, and PlanChangedError, if it is strict, for a plan that is another
+        than the recorded one; a draft may change.
+        """
+        if not (await self.journal.head(self.run_id)).count:
+            run = self.begin()
+            steps: dict[str, StepRun] = {}
+        else:
+            run = await load_plan_run(self.journal, self.run_id)
+            steps = await self.step_runs(run)
+            if run.state not in states:
+                raise PlanStateError(self.plan.plan_id, run.state, command, next_command(run))
+            recorded = run.current.digest
+            if is_strict and run.state != P.DRAFT and recorded != self.plan.digest:
+                raise PlanChangedError(self.plan.plan_id, run.state, recorded, self.plan.digest)
+            reopen(run, self.clock, self.budget, run.state)
+            if run.state == P.DRAFT and recorded != self.plan.digest:
+                run.fire(self.draft())
+        if run.state not in states:
+            raise PlanStateError(self.plan.plan_id, run.state, command, next_command(run))
+        return run, steps
+
+    def begin(self) -> PlanRun:
+        """A new run with a draft in it, nothing of it committed."""
+        run = blank_plan_run(self.run_id, self.budget, self.clock, self.journal)
+        identity = json.dumps({"plan": self.plan.plan_id}, separators=(",", ":"))
+        run.fire(
+            ExecutionStart(
+                table_digest=run.machine.table.digest,
+                prompt=Blob(self.plan.canonical),
+                identity=identity,
+                budget=self.budget,
+            )
+        )
+        run.fire(self.draft())
+        return run
+
+    def draft(self) -> PlanDrafted:
+        """The plan as a draft."""
+        return PlanDrafted(plan_id=self.plan.plan_id, plan=Blob(self.plan.canonical))
+
+    async def step_runs(self, run: PlanRun) -> dict[str, StepRun]:
+        """The steps that ever began, by id."""
+        found: dict[str, StepRun] = {}
+        for step in run.effective.steps:
+            run_id = step_run_id(run.run_id, step.id)
+            if run_id in run.children and (await self.journal.head(run_id)).count:
+                found[step.id] = await load_step_run(self.journal, run_id)
+        return found
+
+    def laid_out(self, run: PlanRun, steps: Mapping[str, StepRun]) -> Studio:
+        """The studio with every file that the journal tells of."""
+        studio = Studio(self.studio, run)
+        studio.rebuild(steps.values())
+        return studio
+
+    async def simple(
+        self, command: str, states: tuple[PlanState, ...], event_of: Any, *, is_strict: bool = True
+    ) -> PlanReport:
+        """An invocation of one event."""
+        with self.journal.hold(self.run_id):
+            run, steps = await self.opened(command, states, is_strict=is_strict)
+
+            async def act() -> None:
+                event: Event = event_of(run)
+                run.fire(event)
+
+            return await self.brief(run, steps, act())
+
+    async def brief(self, run: PlanRun, steps: dict[str, StepRun], work: Any) -> PlanReport:
+        """An invocation that executes no step: do its work and close it, on every way out."""
+        try:
+            await work
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, OrchestratorError):
+                run.fire(ExecutionFailed(reason=describe(error)))
+            if run.records or isinstance(error, Exception):
+                await self.close(run, "error", describe(error))
+            raise
+        await self.close(run)
+        studio = self.laid_out(run, steps)
+        studio.write()
+        await self.file(run, steps)
+        return report_on(run, steps)
+
+    async def close(self, run: PlanRun, status: str = "completed", reason: str = "") -> None:
+        """Fire and commit the end markers of an invocation that executes no step."""
+        complete = OrchestratorComplete(
+            orchestrator="plan", turn_count=0, status="success" if status == "completed" else "incomplete"
+        )
+        await conclude(self.bus, run, complete, "", status, reason, is_broken=status == "error")
+
+    async def file(self, run: PlanRun, steps: Mapping[str, StepRun]) -> None:
+        """Write the journal's export and the execution trace into the run's folder (contract 5: audit and replay)."""
+        folder = f"RUNS/{run.run_id}"
+        exported = await export_json(self.journal, run.run_id)
+        self.studio.files.write(f"{folder}/journal.json", exported.encode())
+        self.studio.files.write(f"{folder}/trace.md", trace_page(run, steps.values()).encode())

@@ -1,0 +1,87 @@
+"""What is missing before a plan can be executed: all of it, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.plan.gates import required_gates
+from orchestrator.plan.plan import Plan, Step
+from orchestrator.plan.routing import Mode, ReviewKind, Route, situation_of
+from orchestrator.plan.workshop import MOST_FIXES, Parts
+from orchestrator_events.errors import OrchestratorError
+
+__all__ = ["PlanNotReadyError", "readiness_faults"]
+
+CONTRACTS = "CONTRACTS/"
+RESERVED = ("primary-", "secondary-", "post-pass-", "comparison-", "review-", "qa-", "security-", "plan-review-")
+"""What the ids of runs inside a step go on with; a step id with such an ending could be taken for one of them."""
+
+
+class PlanNotReadyError(OrchestratorError):
+    """A plan cannot be executed as configured; `faults` lists everything that is missing. Nothing was spent."""
+
+    def __init__(self, plan_id: str, faults: tuple[str, ...]) -> None:
+        self.plan_id = plan_id
+        self.faults = faults
+        super().__init__(
+            "\n".join([f"plan {plan_id} cannot be executed as configured:", *(f"  {each}" for each in faults)])
+        )
+
+
+def readiness_faults(plan: Plan, parts: Parts) -> Iterator[str]:
+    """What is missing, in the plan's order."""
+    unknown: dict[str, str] = {}
+    for step in plan.steps:
+        yield from id_faults(plan, step)
+        for failures in range(MOST_FIXES + 1):
+            route = parts.policy.route(situation_of(step, failures), step.model)
+            for name in models_of(route):
+                if name not in parts.models:
+                    unknown.setdefault(name, f"step {step.id} ({route.rule})")
+        first = parts.policy.route(situation_of(step), step.model)
+        yield from step_faults(step, first, parts)
+    for kind, name in parts.examiners.items():
+        if name not in parts.models:
+            unknown.setdefault(name, f"the {kind} agent")
+    for name, where in unknown.items():
+        yield f"the model {name!r}, which {where} goes to, is not mapped: add it to models"
+
+
+def id_faults(plan: Plan, step: Step) -> Iterator[str]:
+    """Ids of steps that a run inside another step could have."""
+    for other in plan.steps:
+        rest = step.id.removeprefix(f"{other.id}.")
+        if rest != step.id and rest.startswith(RESERVED):
+            yield f"step {step.id} has an id that a run inside step {other.id} could have: rename it"
+
+
+def models_of(route: Route) -> Iterator[str]:
+    """The models that a route needs."""
+    yield route.primary
+    yield route.reviewer
+    if route.mode is not Mode.SINGLE and route.secondary:
+        yield route.secondary
+
+
+def step_faults(step: Step, route: Route, parts: Parts) -> Iterator[str]:
+    """What a step lacks."""
+    model = parts.models.get(route.primary)
+    if not route.reviewer:
+        yield f"step {step.id} has no reviewer: name one in the policy's defaults"
+    if step.executor not in ("generator",) and model is not None and step.executor not in model.executors:
+        yield f"step {step.id} is to be executed as {step.executor}, which the model {route.primary!r} cannot do"
+    if step.executor == "conformance" and step.id not in parts.suites:
+        yield f"step {step.id} is a conformance run without an eval suite: add it to suites"
+    if step.executor == "agent" and parts.room.workspaces is None:
+        yield f"step {step.id} is executed by an agent, whose workspace has no place: name one in workspaces"
+    for gate in required_gates(step, route.reviews):
+        if gate.kind is ReviewKind.MANUAL_APPROVAL:
+            if parts.room.approver is None:
+                yield f"step {step.id} needs a person's approval ({gate.reason}), and there is no approver"
+            continue
+        has_check = any(
+            check.kind is gate.kind and (not check.steps or step.id in check.steps) for check in parts.checks
+        )
+        is_contract = gate.kind is ReviewKind.INTEGRATION and any(name.startswith(CONTRACTS) for name in step.outputs)
+        if not has_check and not is_contract:
+            yield f"step {step.id} needs {gate.kind} evidence ({gate.reason}), and no check captures any: add one"

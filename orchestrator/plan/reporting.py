@@ -1,0 +1,146 @@
+"""From the records of a plan and its steps to the report of what they came to, and to the trace of who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from orchestrator.exports.inertmarkdown import span
+from orchestrator.outcome import UsageTotals
+from orchestrator.plan.outcome import (
+    PlanBlockedResult,
+    PlanCompletedResult,
+    PlanExhaustedResult,
+    PlanReport,
+    StepStanding,
+)
+from orchestrator.plan.planrun import PlanRun
+from orchestrator.plan.steprun import StepRun
+from orchestrator_events.plan import StepSettled
+from orchestrator_events.record import Record
+from orchestrator_states.plan import PlanState, StepState
+
+__all__ = ["NEXT", "next_command", "report_on", "trace_page"]
+
+NEXT: Final[Mapping[str, str]] = {
+    PlanState.NEW: "plan review",
+    PlanState.DRAFT: "plan review",
+    PlanState.REVIEWED: "plan lock",
+    PlanState.LOCKED: "plan run",
+    PlanState.EXECUTING: "plan resume",
+    PlanState.AMENDED: "plan review",
+    PlanState.COMPLETED: "",
+    PlanState.ABANDONED: "",
+}
+"""What comes next in each state of the lifecycle."""
+TOLD: Final = (
+    "plan:drafted", "plan:reviewed", "plan:rejected", "plan:locked", "plan:started", "plan:amended", "plan:completed",
+    "plan:abandoned", "step:routed", "step:started", "work:started", "work:finished", "step:compared", "step:executed",
+    "step:faltered", "step:verified", "step:reviewed", "step:escalated", "step:blocked", "step:failed",
+    "step:unblocked", "step:settled", "followup:added", "decision:recorded", "release:prepared",
+    "approval:answered", "budget:exhausted", "artifact:published",
+)  # fmt: skip
+"""Events that an execution trace tells."""
+
+
+def report_on(run: PlanRun, steps: Mapping[str, StepRun]) -> PlanReport:
+    """What a plan came to, or where it stands."""
+    fields = measures(run, steps)
+    if run.state == PlanState.COMPLETED and run.released is not None:
+        return PlanCompletedResult(**fields, release=run.released.paths, missing=run.released.missing)
+    if run.exhausted is not None and run.state == PlanState.EXECUTING:
+        return PlanExhaustedResult(**fields, limit=run.exhausted.limit, detail=run.exhausted.detail)
+    blocked = {name: step.reason for name, step in steps.items() if step.state in (StepState.BLOCKED, StepState.FAILED)}
+    if blocked and run.state == PlanState.EXECUTING:
+        return PlanBlockedResult(**{**fields, "next_command": "plan amend"}, blocked=blocked)
+    return PlanReport(**fields)
+
+
+def next_command(run: PlanRun) -> str:
+    """The command that takes a plan on."""
+    return NEXT[PlanState(run.state)]
+
+
+def measures(run: PlanRun, steps: Mapping[str, StepRun]) -> dict[str, Any]:
+    """What the folds say."""
+    charges = [step.charge for step in steps.values()]
+    return {
+        "run_id": run.run_id,
+        "plan": run.effective,
+        "state": run.state,
+        "digest": run.current.digest,
+        "steps": tuple(standing(run, step.id, steps.get(step.id)) for step in run.effective.steps),
+        "usage": UsageTotals(
+            input_tokens=run.ledger.input_tokens + sum(each.input_tokens for each in charges),
+            output_tokens=run.ledger.output_tokens + sum(each.output_tokens for each in charges),
+            money_micro=run.ledger.money_micro + sum(each.money_micro for each in charges),
+            active_us=run.ledger.elapsed_us(),
+            is_estimated=run.ledger.has_estimates or any(each.estimated for each in charges),
+        ),
+        "decisions": tuple(dict.fromkeys(decisions(run, steps))),
+        "next_command": next_command(run),
+        "records": tuple(run.records),
+    }
+
+
+def decisions(run: PlanRun, steps: Mapping[str, StepRun]) -> Iterator[str]:
+    """Titles of the decision records."""
+    for each in (run, *steps.values()):
+        for record in each.records:
+            if record.event.name == "decision:recorded":
+                yield str(getattr(record.event, "title", ""))
+
+
+def standing(run: PlanRun, step_id: str, step: StepRun | None) -> StepStanding:
+    """Where a step is."""
+    if step is None:
+        return StepStanding(id=step_id, state=StepState.PENDING.value)
+    done = [work.finished for work in step.works.values() if work.finished is not None]
+    return StepStanding(
+        id=step_id,
+        state=step.state,
+        model=step.begun.model if step.begun is not None else "",
+        reviewer=step.reviewed.reviewer if step.reviewed is not None else "",
+        executions=step.number,
+        failures=step.failures,
+        reason=step.reason if step.state in (StepState.BLOCKED, StepState.FAILED) else "",
+        followup=run.followed.get(step_id, ""),
+        duration_us=sum(each.duration_us for each in done),
+    )
+
+
+def trace_page(run: PlanRun, steps: Iterable[StepRun]) -> str:
+    """The execution trace as Markdown: every fact with its time and who it is of (contract 5)."""
+    records = [record for each in (run, *steps) for record in each.records if record.event.name in TOLD]
+    lines = [
+        f"# Execution trace of {span(run.run_id)}",
+        "",
+        "| time (UTC) | run | fact | who | what |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [row(record) for record in sorted(records, key=lambda each: (each.at, each.run_id, each.sequence))]
+    return "\n".join(lines) + "\n"
+
+
+def row(record: Record) -> str:
+    """One fact as a row."""
+    event = record.event
+    at = datetime.fromtimestamp(record.at / 1_000_000, UTC).isoformat(timespec="milliseconds")
+    who = first_of(event, ("model", "primary", "reviewer"))
+    role = str(getattr(event, "role", ""))
+    what = first_of(event, ("purpose", "outcome", "rule", "title", "path", "error", "followup", "reason"))
+    if isinstance(event, StepSettled):
+        what = f"{event.step} {event.state}"
+    shown = [cell(text) for text in (record.run_id, event.name, f"{who} as {role}" if role else who, what)]
+    return f"| {at} | {' | '.join(shown)} |"
+
+
+def first_of(event: object, names: Iterable[str]) -> str:
+    """The first of these fields that says something."""
+    return next((str(value) for name in names if (value := getattr(event, name, ""))), "")
+
+
+def cell(text: str) -> str:
+    """Text that stays in its cell."""
+    return span(text, 200).replace("|", "\\|") if text else ""

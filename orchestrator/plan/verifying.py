@@ -1,0 +1,187 @@
+"""Verifying a step: QA, security and integration look at output that was really captured (contract 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from orchestrator.asking import is_approved
+from orchestrator.generating import InterruptionError
+from orchestrator.jsondata import JSON
+from orchestrator.plan.checks import Check, Examination
+from orchestrator.plan.contractfiles import Verdict, check_contract
+from orchestrator.plan.gates import Approval, Evidence, GateResult, judge, required_gates
+from orchestrator.plan.outputs import shown
+from orchestrator.plan.routing import ReviewKind
+from orchestrator.plan.steprun import StepRun
+from orchestrator.plan.workshop import Task, Workshop
+from orchestrator.promptfences import Fenced, Part, written
+from orchestrator.supervision import DeadlineError
+from orchestrator.wording import describe
+from orchestrator_events.blob import Blob
+from orchestrator_events.errors import JournalError
+from orchestrator_events.plan import StepBlocked, StepRequested, StepVerified
+
+__all__ = ["evidence_in", "examined", "results_of", "verify"]
+
+CONTRACTS = "CONTRACTS/"
+EXAMINE = (
+    "Examine the output below as the {role} agent. Say what is wrong or missing, most important first, in at most 20 "
+    "lines. What the output claims is no evidence; report nothing as run that you did not run.\n\nThe task was:\n"
+)
+
+
+async def verify(it: Workshop) -> None:
+    """Have QA and security agents look where the step asks for them, run the checks, and judge the gates."""
+    run = it.run
+    assert run.executed is not None
+    output = shown(text_of(run.executed.output), run.executed.form)
+    for kind, model in it.parts.examiners.items():
+        if any(gate.kind is kind for gate in required_gates(run.step, reviews_of(run))):
+            await examine(it, kind, model, output)
+    found = await captured(it, output, it.files())
+    results = judge(required_gates(run.step, reviews_of(run)), found, approvals_of(run))
+    closed = [each for each in results if not each.is_open and each.gate.kind is not ReviewKind.MANUAL_APPROVAL]
+    if any(each.is_missing for each in closed):
+        reasons = "; ".join(f"{each.gate.kind}: {each.reason}" for each in closed if each.is_missing)
+        return it.fire(StepBlocked(step=run.step.id, reason=f"a gate could not open: {reasons}"))
+    if not closed and not await approved(it, results):
+        return None
+    it.fire(
+        StepVerified(
+            step=run.step.id,
+            has_passed=not closed,
+            evidence=Blob(json.dumps([told(each) for each in found], ensure_ascii=False, sort_keys=True)),
+            failed=tuple(str(each.gate.kind) for each in closed),
+        )
+    )
+    return None
+
+
+async def examine(it: Workshop, kind: ReviewKind, model: str, output: str) -> None:
+    """Have a QA or security agent say what it thinks; the reviewer reads it, and no gate opens by it."""
+    role = "QA" if kind is ReviewKind.QA else str(kind).capitalize()
+    parts: list[Part] = [EXAMINE.format(role=role), it.run.step.task, "\n\n", Fenced("output", output)]
+    await it.supervisor.effect(it.worked(Task(purpose=str(kind), model=model, role=role, prompt=written(parts))), None)
+
+
+async def examined(it: Workshop, output: str, files: Mapping[str, str]) -> tuple[GateResult, ...]:
+    """What the gates say of an output, people left out."""
+    gates = required_gates(it.run.step, reviews_of(it.run))
+    by_command = [gate for gate in gates if gate.kind is not ReviewKind.MANUAL_APPROVAL]
+    return judge(by_command, await captured(it, output, files))
+
+
+async def captured(it: Workshop, output: str, files: Mapping[str, str]) -> tuple[Evidence, ...]:
+    """The evidence of every check that the step's gates ask for."""
+    run = it.run
+    kinds = {gate.kind for gate in required_gates(run.step, reviews_of(run))}
+    examination = Examination(step_id=run.step.id, output=output, files=files, seconds=it.remaining_seconds())
+    found = [await looked(it, check, examination) for check in checks_for(it.parts.checks, run.step.id, kinds)]
+    if ReviewKind.INTEGRATION in kinds:
+        made = {name: text for name, text in files.items() if name in run.step.outputs and name.startswith(CONTRACTS)}
+        found += contract_evidence(made)
+    return tuple(map(readable, found))
+
+
+def checks_for(checks: Iterable[Check], step_id: str, kinds: set[ReviewKind]) -> list[Check]:
+    """The checks of these kinds that are for a step."""
+    return [check for check in checks if check.kind in kinds and (not check.steps or step_id in check.steps)]
+
+
+async def looked(it: Workshop, check: Check, examination: Examination) -> Evidence:
+    """One check; InterruptionError where it cannot be run, which is nobody's failure."""
+    try:
+        return await it.supervisor.effect(check.look(examination), examination.seconds)
+    except (JournalError, InterruptionError):
+        raise
+    except DeadlineError:
+        return Evidence(kind=check.kind, command=(type(check).__name__,), exit_status=None, output=b"")
+    except Exception as error:
+        reason = f"the {check.kind} check of step {examination.step_id} cannot be run: {describe(error)}"
+        raise InterruptionError(reason) from error
+
+
+def contract_evidence(made: Mapping[str, str]) -> list[Evidence]:
+    """What the validators say of the contracts among the files; none for what nothing here can validate."""
+    found: list[Evidence] = []
+    for name, text in made.items():
+        check = check_contract(name, text)
+        if check.verdict is Verdict.VALID or check.verdict is Verdict.INVALID:
+            is_valid = check.verdict is Verdict.VALID
+            lines = [f"{name}: {check.kind}, {check.verdict}", *map(str, check.faults)]
+            found.append(
+                Evidence(
+                    kind=ReviewKind.INTEGRATION,
+                    command=("orchestrator", "contract", name),
+                    exit_status=0 if is_valid else 1,
+                    output="\n".join(lines).encode(),
+                )
+            )
+    return found
+
+
+def readable(evidence: Evidence) -> Evidence:
+    """The evidence with output that a record can hold: bytes that are no UTF-8 are escaped."""
+    text = evidence.output.decode("utf-8", "backslashreplace")
+    return attrs.evolve(evidence, output=text.encode())
+
+
+async def approved(it: Workshop, results: Iterable[GateResult]) -> bool:
+    """Ask a person where the policy requires one; without a yes the step is blocked."""
+    run = it.run
+    gate = next((each for each in results if each.gate.kind is ReviewKind.MANUAL_APPROVAL), None)
+    if gate is None or gate.is_open:
+        return True
+    request = StepRequested(step=run.step.id, prompt=run.step.task)
+    question = f"Approve the output of step {run.step.id} ({run.step.risk_level} risk)? {gate.gate.reason}."
+    room = it.parts.room
+    async with it.lock:
+        is_given = await is_approved(room.bus, room.approver, run, it.supervisor, request, question)
+    if not is_given:
+        answer = run.approvals[-1].answer if run.approvals else "nobody to ask"
+        it.fire(StepBlocked(step=run.step.id, reason=f"a person did not approve it: {answer}"))
+    return is_given
+
+
+def results_of(run: StepRun) -> tuple[GateResult, ...]:
+    """What the gates said of the last output, from its records."""
+    found = () if run.verified is None else evidence_in(run.verified.evidence)
+    return judge(required_gates(run.step, reviews_of(run)), found, approvals_of(run))
+
+
+def evidence_in(blob: Blob) -> tuple[Evidence, ...]:
+    """The evidence that a record holds."""
+    return tuple(
+        Evidence(
+            kind=ReviewKind(each["kind"]),
+            command=tuple(each["command"]),
+            exit_status=each["exit_status"],
+            output=each["output"].encode(),
+            cases_passed=each.get("cases_passed"),
+            cases_failed=each.get("cases_failed"),
+        )
+        for each in json.loads(text_of(blob))
+    )
+
+
+def told(evidence: Evidence) -> JSON:
+    """Evidence as it is recorded, with its output and the digest of that."""
+    return {**evidence.record().as_json(), "output": evidence.output.decode()}
+
+
+def approvals_of(run: StepRun) -> list[Approval]:
+    """What a person said of the last output."""
+    return [Approval(by="the approver", is_given=each.is_approved, note=each.answer) for each in run.approvals]
+
+
+def reviews_of(run: StepRun) -> tuple[ReviewKind, ...]:
+    """Looks that the routing policy requires."""
+    return () if run.route is None else tuple(ReviewKind(kind) for kind in run.route.reviews)
+
+
+def text_of(blob: Blob) -> str:
+    """What a record holds, as text."""
+    return blob.data.decode() if blob.text is None else blob.text
