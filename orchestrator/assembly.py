@@ -46,6 +46,7 @@ def assemble(configuration: Configuration, *, journal: Journal | None = None, bu
     cannot be read, GeneratorUnavailableError or EvaluationError when a program is missing.
     """
     augmentations = configuration.augmentations.augmentations()
+    refuse_uncounted_money(configuration)
     return Orchestrator(
         generator=made_generator(configuration.generator, configuration.sandbox),
         evaluator=made_evaluator(
@@ -85,6 +86,23 @@ def made_budget(configuration: Configuration) -> Budget:
         return configuration.budget.budget()
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
+
+
+def refuse_uncounted_money(configuration: Configuration) -> None:
+    """Raise ConfigurationError for a limit of money that the first call would use up, whatever it really costs."""
+    section, budget = configuration.generator, made_budget(configuration)
+    if budget.money_micro is None:
+        return
+    if section.kind == "model" and section.prices is None:
+        remedy = "name a table of prices, `prices` in [generator]"
+    elif section.kind == "command" and section.output != "json":
+        remedy = 'have the program report it (`output = "json"` in [generator], with `money_micro` in its usage)'
+    else:
+        return
+    raise ConfigurationError(
+        "money is limited, but nobody knows what a call costs, so that the first would be charged with all of it: "
+        f"{remedy}, or limit tokens, time or attempts"
+    )
 
 
 def may_answer_with_files(section: GeneratorSection) -> bool:

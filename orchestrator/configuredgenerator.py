@@ -91,7 +91,7 @@ def made_model(section: GeneratorSection) -> Generator:
         api_key_variable=section.api_key_variable,
         system=section.system,
         stream=section.stream,
-        extraction=section.extraction,
+        extraction=section.extraction or "fenced",  # models fence what they write, asked to or not
         prices=None if section.prices is None else load_prices(section.prices),
         answer_limit=section.output_limit,
         max_tokens_name=section.max_tokens_name,

@@ -21,6 +21,8 @@ JUDGE: Final = "(judge)"
 """Id of the case that stands for the judge itself."""
 
 TAMPERED: Final = "the judge itself was tampered with: a case that must fail"
+DOUBTFUL: Final = "the judge was tampered with, or the suite was changed: a case that must fail"
+"""The same where nothing says that the suite is the one that the controls were named for."""
 
 
 @attrs.frozen(kw_only=True)
@@ -33,13 +35,20 @@ class Expectation:
     """Ids of cases that must fail: negative controls of the judge, no part of the verdict on the candidate."""
     severity_of: Callable[[str], str]
     """The spec's severity of a case."""
+    is_suite_pinned: bool = False
+    """Whether the suite was found to be the one that the cases were pinned with."""
 
     @classmethod
     def of(cls, spec: MergedSpec, pinned: CasesPinned | None = None) -> Expectation:
         """What the spec names, and what was pinned beside it."""
         cases, controls = ((), ()) if pinned is None else (pinned.cases, pinned.controls)
         expected = frozenset(cases) or spec.expected_cases
-        return cls(expected=expected, controls=frozenset(controls), severity_of=spec.severity_of)
+        return cls(
+            expected=expected,
+            controls=frozenset(controls),
+            severity_of=spec.severity_of,
+            is_suite_pinned=pinned is not None and bool(pinned.suite_digest),
+        )
 
 
 @attrs.define
@@ -72,6 +81,7 @@ def judge(verdict: Verdict, expectation: Expectation) -> Judgement:
     reason = tampering(controls, expectation.controls, has_run=bool(judgement.passed))
     if not reason:
         return judgement
+    reason = f"{TAMPERED if expectation.is_suite_pinned else DOUBTFUL} {reason}"
     told = CaseResult(JUDGE, CaseStatus.ERROR, reason, "critical")
     return attrs.evolve(judgement, failing=(told, *judgement.failing))
 
@@ -103,21 +113,21 @@ def unpinned(results: tuple[CaseResult, ...]) -> Judgement:
 
 
 def tampering(controls: list[CaseResult], expected: frozenset[str], *, has_run: bool) -> str:
-    """Why the judge cannot be believed; empty when it can.
+    """What became of a control, so that the judge cannot be believed; empty when it can.
 
     The control is not named, since this goes into the next prompt. Where no case passed at all, a control that
     did not run says no more than the other cases do.
     """
     if any(control.status is PASSED for control in controls):
-        return f"{TAMPERED} passed"
+        return "passed"
     counts = Counter(control.id for control in controls)
     if any(count > 1 for count in counts.values()):
-        return f"{TAMPERED} was reported twice"
+        return "was reported twice"
     if not has_run:
         return ""
     if any(control.status is not CaseStatus.FAILED for control in controls):
-        return f"{TAMPERED} ended in another way"
-    return f"{TAMPERED} is not in the report" if counts.keys() != expected else ""
+        return "ended in another way"
+    return "is not in the report" if counts.keys() != expected else ""
 
 
 def fault_of(result: CaseResult, count: int, expectation: Expectation) -> CaseResult | None:

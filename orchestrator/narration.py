@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from orchestrator.wording import count_of
 from orchestrator_events.budget import Budget, Charge, Reservation
 from orchestrator_events.decision import DecisionTaken
 from orchestrator_events.event import Event
@@ -64,7 +65,7 @@ def prompted(event: PromptReady) -> str:
 
 def pinned(event: CasesPinned) -> str:
     """What has to pass, and what has to fail."""
-    cases = f"exactly {len(event.cases)} cases must pass" if event.cases else ""
+    cases = f"exactly {count_of(len(event.cases), 'case')} must pass" if event.cases else ""
     return joined(cases, f"must fail: {', '.join(event.controls)}" if event.controls else "")
 
 
@@ -167,14 +168,14 @@ TOLD: dict[type[Event], Callable[[Any], str]] = {
     AnswerReceived: received,
     GenerationAbandoned: lambda event: f"charged {charged(event.charge)}: {event.reason}",
     EvaluationStarted: lambda event: joined("the suite may be run", *decided(event.decisions)),
-    AttemptPassed: lambda event: f"all {len(event.passed)} cases passed",
+    AttemptPassed: lambda event: f"all {count_of(len(event.passed), 'case')} passed",
     AttemptFailed: failed,
     PromptRefined: refined,
     BudgetExhausted: lambda event: f"the budget refuses more: {event.limit}: {event.detail}",
     BudgetOverrun: lambda event: f"the call passed {', '.join(event.limits)}: nothing more is bought",
     ExecutionCancelled: lambda event: f"{'denied' if event.is_denial else 'given up'}: {event.reason}",
     ExecutionFailed: lambda event: event.reason,
-    OrchestratorComplete: lambda event: f"{event.status} after {event.turn_count} answers",
+    OrchestratorComplete: lambda event: f"{event.status} after {count_of(event.turn_count, 'answer')}",
     ExecutionEnd: lambda event: joined(event.status, event.reason),
     SubscriberFailed: lambda event: f"{event.subscriber} failed at {event.event}: {event.error}",
     ApprovalRequested: lambda event: f"a person is asked at {event.gate}: {event.prompt}",

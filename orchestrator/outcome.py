@@ -62,6 +62,8 @@ class RunReport:
     """Strategy in force, with its parameters."""
     isolation: IsolationEstablished | None
     """What held generator and evaluation in, this invocation; None when that was never found out."""
+    is_pinned: bool
+    """Whether the case ids that must pass were named beforehand, by the spec or by pins, not taken from the report."""
     attempts: int
     """Attempts begun."""
     generator_invocations: int
@@ -116,6 +118,7 @@ class RunReport:
             "strategy": self.strategy,
             "isolation": None if self.isolation is None else isolation_json(self.isolation),
             "integrity": self.integrity,
+            "is_pinned": self.is_pinned,
             "attempts": self.attempts,
             "generator_invocations": self.generator_invocations,
             "usage": attrs.asdict(self.usage),

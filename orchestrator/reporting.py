@@ -32,6 +32,7 @@ def measures(run: Run) -> dict[str, Any]:
         "state": run.state,
         "spec_name": run.spec.name,
         "spec_digest": run.spec.digest,
+        "is_pinned": run.expectation.expected is not None,
         "attempts": ledger.attempts,
         "generator_invocations": ledger.calls,
         "usage": UsageTotals(

@@ -115,13 +115,14 @@ class Ledger:
         if self.most_attempts is not None and attempt > self.most_attempts:
             return Refusal("attempts", f"{self.attempts} of {self.most_attempts} attempts used")
         if self.most_repeats is not None and self.repeats >= self.most_repeats:
-            return Refusal("repeats", f"the same candidate came {self.repeats} times more in a row")
+            times = "once more" if self.repeats == 1 else f"{self.repeats} times more in a row"
+            return Refusal("repeats", f"the same candidate came {times}")
         if self.limit_us is not None and elapsed_us >= self.limit_us:
             return Refusal("seconds", f"{elapsed_us / 1e6:.1f} of {self.budget.seconds:g} seconds used")
         if self.is_metered:
             for limit, spent, cap in self.sums():
                 if cap is not None and spent >= cap:
-                    return Refusal(limit, f"{spent} of {cap} used")
+                    return Refusal(limit, f"{told(limit, spent)} of {told(limit, cap)} used")
         return None
 
     def hold_tokens(self, key: str, reads: int, max_tokens: int | None, time_us: int | None) -> Reservation | Refusal:
@@ -249,6 +250,14 @@ class Ledger:
                 case _:
                     total += hold.money_micro or 0
         return total
+
+
+def told(limit: str, amount: int) -> str:
+    """An amount as people count it: money in units of the currency, six places where it needs them."""
+    if limit != "money_micro":
+        return str(amount)
+    whole, millionths = divmod(amount, 1_000_000)
+    return f"{whole}.{millionths:06}".rstrip("0").rstrip(".")
 
 
 def known(reported: int | None, fallback: int) -> tuple[int, bool]:

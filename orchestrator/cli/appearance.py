@@ -48,8 +48,12 @@ def draws_live(choice: DisplayChoice, stream: TextIO, environment: Mapping[str, 
     """
     if not stream.isatty() or choice in (DisplayChoice.PLAIN, DisplayChoice.QUIET):
         return False
-    is_capable = environment.get("TERM", "") not in ("", "dumb", "unknown")
-    return choice is DisplayChoice.LIVE or (is_capable and not environment.get("CI"))
+    return choice is DisplayChoice.LIVE or has_reader(environment)
+
+
+def has_reader(environment: Mapping[str, str]) -> bool:
+    """Whether a terminal is one that somebody looks at: neither dumb nor CI's."""
+    return environment.get("TERM", "") not in ("", "dumb", "unknown") and not environment.get("CI")
 
 
 def is_coloured(
@@ -66,7 +70,7 @@ def is_coloured(
 
 
 def console_on(stream: TextIO, color: ColorChoice, *, by_itself: bool = True) -> Console:
-    """A console that writes what it is given: no markup, no highlighting, no wrapping of its own."""
+    """A console that writes what it is given: no markup, no highlighting; on a terminal, lines break between words."""
     has_color = is_coloured(color, stream, by_itself=by_itself)
     return Console(
         file=stream,
@@ -77,7 +81,7 @@ def console_on(stream: TextIO, color: ColorChoice, *, by_itself: bool = True) ->
         highlight=False,
         markup=False,
         emoji=False,
-        soft_wrap=True,
+        soft_wrap=not stream.isatty() or not has_reader(os.environ),
     )
 
 

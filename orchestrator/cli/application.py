@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from orchestrator.cli.choices import (
     ColorChoice,
@@ -31,10 +33,11 @@ from orchestrator.cli.options import (
     Tokens,
     Verbose,
 )
+from orchestrator.cli.plans.commands import plan_application
 from orchestrator.cli.streams import tolerate_any_character
 from orchestrator.cli.workflows.commands import workflow_application
 
-__all__ = ["application", "run_application"]
+__all__ = ["PlainCommand", "application", "run_application"]
 
 RUNS = Path("runs")
 LOCKFILE = Path("conformance.lock.json")
@@ -44,6 +47,16 @@ RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its beg
 ExportName = Annotated[
     str, typer.Argument(metavar="EXPORT_FILE|RUN", help="An export (.json, .jsonl), or a run as for `show`.")
 ]
+
+
+class PlainCommand(TyperCommand):
+    """A command whose usage names what it takes without braces, which a shell would read as a list."""
+
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # of this class it is
+        """`[OPTIONS] SPEC`."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [piece[1:-1] if piece[:1] + piece[-1:] == "{}" else piece for piece in pieces]
+
 
 application = typer.Typer(
     name="orchestrator",
@@ -62,7 +75,28 @@ application = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-application.add_typer(workflow_application, name="workflow")
+command = partial(application.command, cls=PlainCommand)
+application.add_typer(workflow_application, name="workflow", short_help="Run a domain's phases, one after another.")
+application.add_typer(plan_application, name="plan", short_help="Review, lock and execute a plan, step by step.")
+
+
+def print_version(is_asked: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback
+    """Print name and version, and end."""
+    if is_asked:
+        from orchestrator import __version__
+
+        typer.echo(f"orchestrator {__version__}")
+        raise typer.Exit
+
+
+@application.callback()
+def options(
+    *,
+    version: Annotated[  # its callback has done all there is to do
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Has a generator write candidates for a spec until an eval suite passes, or a limit is reached."""
 
 
 def run_application(arguments: list[str]) -> int:
@@ -75,7 +109,7 @@ def run_application(arguments: list[str]) -> int:
     return 0
 
 
-@application.command()
+@command(short_help="Run a spec until a candidate passes, or to a limit.")
 def run(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")],
     *,
@@ -165,7 +199,7 @@ def run(
         raise typer.Exit(code)
 
 
-@application.command()
+@command(short_help="Go on with a run where it was left.")
 def resume(
     run_name: RunName,
     *,
@@ -216,7 +250,7 @@ def resume(
         raise typer.Exit(code)
 
 
-@application.command()
+@command(short_help="Run a spec once with each of several generators.")
 def conform(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")],
     *,
@@ -241,7 +275,7 @@ def conform(
         raise typer.Exit(conform_spec(spec, config, lockfile, runs=runs, manner=manner))
 
 
-@application.command()
+@command()
 def show(
     run_name: RunName,
     *,
@@ -272,7 +306,7 @@ def show(
         )
 
 
-@application.command("runs")
+@command("runs")
 def list_recorded_runs(
     *,
     newest: Annotated[int, typer.Option("--newest", min=1, help="How many to list.")] = 20,
@@ -290,7 +324,7 @@ def list_recorded_runs(
         list_runs(place_of(runs), newest=newest, color=color, as_json=as_json)
 
 
-@application.command()
+@command(short_help="Export a run: everything, or a report for others.")
 def export(
     run_name: RunName,
     *,
@@ -311,7 +345,7 @@ def export(
         export_run(place_of(runs), run_name, form)
 
 
-@application.command()
+@command(short_help="Draw a lifecycle, or the way that a run took.")
 def graph(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A lifecycle, such as `run`, or else a run.")],
     *,
@@ -329,7 +363,7 @@ def graph(
         draw(name, form, place_of(runs))
 
 
-@application.command()
+@command()
 def events(*, verbose: Verbose = False) -> None:
     """List the events: facts, gates, and what each means."""
     from orchestrator.cli.failures import reported_errors
@@ -340,7 +374,7 @@ def events(*, verbose: Verbose = False) -> None:
         list_events()
 
 
-@application.command("isolation")
+@command("isolation", short_help="Probe what this machine offers to hold programs in.")
 def isolation_command(*, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Probe what this machine offers to hold generators and suites in, and say how to get what is missing."""
     from orchestrator.cli.failures import reported_errors
@@ -351,7 +385,7 @@ def isolation_command(*, as_json: AsJson = False, verbose: Verbose = False) -> N
         show_isolation(as_json=as_json)
 
 
-@application.command()
+@command(short_help="Run a small spec with a script in a model's place.")
 def demo(
     *,
     pace: Annotated[
@@ -374,7 +408,7 @@ def demo(
         raise typer.Exit(run_demo(runs=runs, manner=manner, pace=pace))
 
 
-@application.command()
+@command(short_help="Pin the cases that a trusted candidate passes.")
 def pin(
     spec: Annotated[
         Path | None, typer.Argument(metavar="SPEC", help="A merged spec file, or a module directory.")
@@ -407,7 +441,7 @@ def pin(
             pin_run(place_of(runs), run_name, spec, candidate, config, output)
 
 
-@application.command()
+@command(short_help="Print the JSON Schema of one of our forms.")
 def schema(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="A form; without one, all are listed.")] = "",
     *,
@@ -422,7 +456,7 @@ def schema(
         print_schema(kind)
 
 
-@application.command("audit")
+@command("audit", short_help="Derive what a run says of itself again.")
 def audit_command(
     name: ExportName,
     *,
@@ -446,7 +480,7 @@ def audit_command(
         raise typer.Exit(audit_export(name, place_of(runs), head=head, count=count, as_json=as_json))
 
 
-@application.command("replay")
+@command("replay", short_help="Walk through a recorded run, decision by decision.")
 def replay_command(
     name: ExportName,
     *,

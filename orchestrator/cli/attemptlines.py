@@ -12,7 +12,7 @@ from orchestrator.cli.inert import one_line
 from orchestrator.cli.wording import duration, limits, short_digest, tokens
 from orchestrator.run import Run
 from orchestrator_events.execution import ExecutionStart
-from orchestrator_events.run import AttemptFailed
+from orchestrator_events.run import AttemptFailed, AttemptPassed
 from orchestrator_events.verdict import CaseResult
 
 __all__ = ["attempt_line", "case_line", "changes", "header", "headline", "passed_of"]
@@ -94,10 +94,16 @@ def evaluation(attempt: Attempt) -> str:
 def standing(attempt: Attempt) -> Text:
     """How many cases passed."""
     if attempt.is_conforming:
-        return Text(f"{passed_of(attempt)} passed, conforms", "green")
+        named = "" if is_pinned(attempt) else " (unpinned)"
+        return Text(f"{passed_of(attempt)} passed, conforms{named}", "green")
     if attempt.error:
         return Text("no candidate", "red")
     return Text(f"{passed_of(attempt)} passed", "yellow")
+
+
+def is_pinned(attempt: Attempt) -> bool:
+    """Whether the cases that it passed were named beforehand."""
+    return isinstance(attempt.outcome, AttemptPassed) and attempt.outcome.is_pinned
 
 
 def closeness(run: Run, attempt: Attempt) -> str:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from orchestrator.assembly import made_evaluator, may_answer_with_files
 from orchestrator.audit import AuditReport, audit
+from orchestrator.audit.chain import chain_findings, head_findings
+from orchestrator.audit.report import Finding
 from orchestrator.blocking import run_blocking
 from orchestrator.cli.exitcodes import ExitCode, RequestError
-from orchestrator.cli.failures import say
+from orchestrator.cli.failures import requirement_named, say
 from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of
 from orchestrator.configuration import load_configuration
 from orchestrator.export import export_json
-from orchestrator.history import find_run
 from orchestrator.importing import Export, parse_export, read_export
 from orchestrator.isolating import isolation_of
 from orchestrator.replay import Rejudgement, ReplayError, Step, rejudge, replay
@@ -50,7 +52,8 @@ def replay_export(name: str, place: RunPlace, *, config: Path | None, evaluates:
         export = export_called(name, place)
     except (JournalError, EventError) as error:
         return damaged(error, as_json=as_json)
-    steps, difference = replayed(export)
+    broken = "; ".join(map(str, chained(export)))
+    steps, difference = ((), broken) if broken else replayed(export)
     compared = rejudged(export, config) if config is not None and evaluates and not difference else ()
     if as_json:
         shown = {"steps": [step.as_json() for step in steps], "rejudged": [each.as_json() for each in compared]}
@@ -68,7 +71,7 @@ def export_called(name: str, place: RunPlace) -> Export:
     if Path(name).exists() or name.endswith((".json", ".jsonl")):
         return read_export(name)
     with closing(place.journal_to_read()) as journal:
-        run_id = run_blocking(find_run(journal, name))
+        run_id = place.found(journal, name)
         return parse_export(run_blocking(export_json(journal, run_id)), f"run {run_id}")
 
 
@@ -92,6 +95,14 @@ def tell(report: AuditReport) -> None:
     sys.stdout.writelines(f"{one_line(line, 2 * DECISION)}\n" for line in lines)
 
 
+def chained(export: Export) -> Iterator[Finding]:
+    """Where the chain of the run, or of one inside it, is broken: what was altered is not worth walking through."""
+    yield from chain_findings(export)
+    yield from head_findings(export, None, None)
+    for child in export.children:
+        yield from chained(child)
+
+
 def replayed(export: Export) -> tuple[tuple[Step, ...], str]:
     """The steps, and where they end before the records do."""
     try:
@@ -105,7 +116,8 @@ def rejudged(export: Export, config: Path) -> tuple[Rejudgement, ...]:
     configuration = load_configuration(config)
     may_lack_file = may_answer_with_files(configuration.generator)
     evaluator = made_evaluator(configuration.evaluator, configuration.sandbox, may_lack_file=may_lack_file)
-    run_blocking(isolation_of(evaluator, "the evaluator", configuration.require_isolation))
+    with requirement_named(f"require-isolation in {config}"):
+        run_blocking(isolation_of(evaluator, "the evaluator", configuration.require_isolation))
     return run_blocking(rejudge(export, evaluator))
 
 

@@ -23,12 +23,12 @@ from orchestrator.cli.exitcodes import ExitCode, code_of_error, code_of_report
 from orchestrator.cli.failures import say
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.interruption import SignalledError, run_until_signalled
-from orchestrator.cli.isolationlines import integrity_line, unheld_line
+from orchestrator.cli.isolationlines import trust_lines, unheld_line
 from orchestrator.cli.live import LiveScreen
 from orchestrator.cli.plain import PlainScreen
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
 from orchestrator.cli.runplace import RunPlace
-from orchestrator.cli.wording import count_of, limit_name, limit_unit, usage
+from orchestrator.cli.wording import count_of, limit_name, usage
 from orchestrator.configuration import Configuration, settled
 from orchestrator.engine import Orchestrator, new_run_id
 from orchestrator.history import blank_run, load_run, report_of
@@ -180,8 +180,9 @@ class Conductor:
 
     def tell(self, report: RunReport, where: str) -> None:
         """The outcome in one line on standard output; who held the judge and what is lacking, on standard error."""
-        if report.integrity and self.manner.display is not DisplayChoice.QUIET:
-            self.manner.lines().print(integrity_line(report.integrity, report.isolation))
+        if self.manner.display is not DisplayChoice.QUIET:
+            for line in trust_lines(report):
+                self.manner.lines().print(line)
         if isinstance(report, Exhausted) and self.manner.display is not DisplayChoice.QUIET:
             self.explain(report)
         if not self.manner.as_json:
@@ -192,7 +193,7 @@ class Conductor:
     def explain(self, report: Exhausted) -> None:
         """Which limit ended the run, and what the closest candidate fails."""
         console, marks = self.manner.lines(), marks_for(sys.stderr)
-        console.print(one_line(f"limit reached: {limit_unit(report.limit)}: {report.detail}", REASON, marks.ellipsis))
+        console.print(one_line(f"limit reached: {limit_name(report.limit)}: {report.detail}", REASON, marks.ellipsis))
         if report.closest is None:
             console.print("no attempt gave a candidate")
         for case in report.failing[:SHOWN_CASES]:

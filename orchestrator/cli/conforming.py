@@ -5,27 +5,29 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Self
 
 import attrs
 
 from orchestrator.assembly import assemble
+from orchestrator.blocking import run_blocking
 from orchestrator.cli.conducting import Manner
 from orchestrator.cli.exitcodes import ExitCode, RequestError
-from orchestrator.cli.failures import say
+from orchestrator.cli.failures import requirement_named, say
 from orchestrator.cli.inert import inert
 from orchestrator.cli.interruption import run_until_signalled
-from orchestrator.cli.isolationlines import unheld_line
+from orchestrator.cli.isolationlines import trust_lines, unheld_line
 from orchestrator.cli.progress import Progress
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of
 from orchestrator.configuration import Configuration, load_configuration
 from orchestrator.conform import Lockfile, aconform, write_lockfile
 from orchestrator.engine import Orchestrator, new_run_id
-from orchestrator.history import blank_run
+from orchestrator.history import blank_run, load_run, report_of
 from orchestrator.spec import MergedSpec, load_spec
+from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.journal import Journal
 
 __all__ = ["conform_spec"]
@@ -39,7 +41,7 @@ def conform_spec(spec_path: Path, configs: list[Path], lockfile: Path, *, runs: 
     if len(set(names)) != len(names):
         raise RequestError(f"two configurations name one generator: {', '.join(names)}: give each its own `name`")
     place = RunPlace.at(runs, configurations[0].journal)
-    with closing(place.journal_to_write()) as journal:
+    with closing(place.journal_to_write()) as journal, requirement_named("require-isolation in its configuration"):
         found = run_all(configurations, spec, journal, manner)
     write_lockfile(found, lockfile)
     tell(found, lockfile, manner)
@@ -55,7 +57,10 @@ def run_all(configurations: list[Configuration], spec: MergedSpec, journal: Jour
     with ExitStack() as watched:
         made = [watched.enter_context(Watched.of(each, spec, journal, manner)).orchestrator for each in configurations]
         found = run_until_signalled(aconform(made, spec), told, lambda: None)
-    for orchestrator in made:
+    for orchestrator, ended in zip(made, found.generators, strict=True):
+        with suppress(OrchestratorError):  # a run that could not be recorded has no verdict to tell of
+            for line in trust_lines(report_of(run_blocking(load_run(journal, ended.run)))):
+                say(f"{ended.generator}: {line}")
         if unheld := unheld_line(orchestrator.known_isolation):
             say(f"{orchestrator.driver.generator.name}: {unheld}")
     return found

@@ -13,7 +13,7 @@ from orchestrator.cli.choices import GraphFormat
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.course import course_of
 from orchestrator.execution import Execution
-from orchestrator.history import UnknownRunError, find_run, load_execution
+from orchestrator.history import UnknownRunError, load_execution
 from orchestrator_states.catalogue import UnknownLifecycleError, lifecycle
 from orchestrator_states.dot import to_dot
 from orchestrator_states.lifecycle import Lifecycle
@@ -79,6 +79,6 @@ def run_called(name: str, place: RunPlace) -> Execution | None:
         return None
     with closing(place.journal_to_read()) as journal:
         try:
-            return run_blocking(load_execution(journal, run_blocking(find_run(journal, name))))
+            return run_blocking(load_execution(journal, place.found(journal, name)))
         except UnknownRunError:
             return None

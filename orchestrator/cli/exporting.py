@@ -18,7 +18,7 @@ from orchestrator.exports.intoto import NothingToAttestError, export_intoto
 from orchestrator.exports.junit import export_junit
 from orchestrator.exports.lines import export_lines
 from orchestrator.exports.markdown import export_markdown
-from orchestrator.history import ForeignLifecycleError, find_run, load_run
+from orchestrator.history import ForeignLifecycleError, load_run
 from orchestrator.run import Run
 from orchestrator.schemas import KINDS, UnknownKindError, schema_text
 from orchestrator_events.journal import Journal
@@ -38,7 +38,7 @@ FROM_RUN: Final[Mapping[ExportFormat, Callable[[Run], str]]] = MappingProxyType(
 def export_run(place: RunPlace, name: str, form: ExportFormat) -> None:
     """A run in one of the forms, on standard output."""
     with closing(place.journal_to_read()) as journal:
-        run_id = run_blocking(find_run(journal, name))
+        run_id = place.found(journal, name)
         if form is ExportFormat.JSON:
             sys.stdout.write(run_blocking(export_json(journal, run_id)))
         elif form is ExportFormat.JSONL:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +17,10 @@ from orchestrator.cli.exitcodes import ExitCode, RequestError, code_of_error
 from orchestrator.cli.inert import inert
 from orchestrator.cli.interruption import SignalledError
 from orchestrator.engine import SpecTooLargeError
+from orchestrator.errors import IsolationRefusedError
 from orchestrator_events.errors import OrchestratorError
 
-__all__ = ["reported_errors", "say"]
+__all__ = ["broken_between_words", "reported_errors", "requirement_named", "say"]
 
 
 @contextmanager
@@ -43,10 +46,32 @@ def reported_errors(*, verbose: bool) -> Iterator[None]:
         raise typer.Exit(code_of_error(error)) from None
 
 
+@contextmanager
+def requirement_named(place: str) -> Iterator[None]:
+    """Have a refusal for too little isolation name its requirement as it was written, and where."""
+    try:
+        yield
+    except IsolationRefusedError as error:
+        reason = str(error).replace("require_isolation", place)
+        raise IsolationRefusedError(reason, required=error.required, isolation=error.isolation) from None
+
+
 def say(message: str) -> None:
     """Write a message to standard error."""
-    sys.stderr.write(f"{inert(message).rstrip()}\n")
+    text = inert(message).rstrip()
+    sys.stderr.write(f"{broken_between_words(text) if sys.stderr.isatty() else text}\n")
     sys.stderr.flush()
+
+
+def broken_between_words(text: str) -> str:
+    """The text in lines that a terminal has room for, so that it cuts no word; one that is longer stays whole."""
+    width = shutil.get_terminal_size().columns
+    lines = text.splitlines()
+    options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
+    return "\n".join(
+        line if len(line) <= width else textwrap.fill(line, width, drop_whitespace=True, **options)  # type: ignore[arg-type]
+        for line in lines
+    )
 
 
 def message_of(error: Exception) -> str:

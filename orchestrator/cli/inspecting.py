@@ -21,12 +21,13 @@ from orchestrator.cli.attemptlines import attempt_line, case_line, header, joine
 from orchestrator.cli.choices import ColorChoice
 from orchestrator.cli.exitcodes import RequestError
 from orchestrator.cli.inert import inert, one_line
-from orchestrator.cli.isolationlines import integrity_line, isolation_lines, unheld_line
+from orchestrator.cli.isolationlines import isolation_lines, trust_lines, unheld_line
+from orchestrator.cli.openruns import is_worked_on, standing_of, unjudged_line
 from orchestrator.cli.plain import pinned_words
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, duration, limit_name
 from orchestrator.execution import Execution
-from orchestrator.history import find_run, load_execution, report_of
+from orchestrator.history import load_execution, report_of
 from orchestrator.narration import told
 from orchestrator.outcome import attempt_json
 from orchestrator.run import Run
@@ -46,13 +47,15 @@ def list_runs(place: RunPlace, *, newest: int, color: ColorChoice, as_json: bool
     with closing(place.journal_to_read()) as journal:
         ids = run_blocking(journal.run_ids())
         runs = [read(journal, run_id) for run_id in ids[-newest:]]
+        held = {run.run_id for run in runs if not isinstance(run, Unreadable) and is_worked_on(journal, run)}
     if as_json:
-        sys.stdout.write(json.dumps([summary(run) for run in runs], indent=2) + "\n")
+        shown = [summary(run, is_held=run.run_id in held) for run in runs]
+        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
         return
     console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
     width = max((len(one_line(subject(run), NAME)) for run in runs), default=0)
     for run in runs:
-        console.print(run_line(run, width, marks))
+        console.print(run_line(run, width, marks, is_held=run.run_id in held))
     if len(ids) > len(runs):
         console.print(Text(f"{len(ids) - len(runs)} older: --newest {len(ids)} shows all", "dim"))
 
@@ -96,9 +99,10 @@ def show_run(
     as_json: bool,
 ) -> None:
     """Of a conformance run: the run with its attempts, one attempt with its failing cases, a prompt, or a candidate."""
-    run = loaded(place, name)
+    run, held = loaded(place, name)
     if not isinstance(run, Run):
-        return show_other(run, wants_attempt=attempt is not None or prompt or candidate, color=color, as_json=as_json)
+        wants_attempt = attempt is not None or prompt or candidate
+        return show_other(run, wants_attempt=wants_attempt, color=color, as_json=as_json, is_held=held)
     chosen = None if attempt is None else numbered(run, attempt)
     if prompt:
         write_text((chosen or latest(run)).prompt)
@@ -112,33 +116,33 @@ def show_run(
         console.print(header(run, start_of(run), marks))
         show_isolation(console, run, marks)
         if chosen is None:
-            show_attempts(console, run, marks)
+            show_attempts(console, run, marks, is_held=held)
         else:
-            show_attempt(console, run, chosen, marks)
+            show_attempt(console, run, chosen, marks, is_held=held)
     return None
 
 
-def show_other(run: Execution, *, wants_attempt: bool, color: ColorChoice, as_json: bool) -> None:
+def show_other(run: Execution, *, wants_attempt: bool, color: ColorChoice, as_json: bool, is_held: bool) -> None:
     """A run of another lifecycle, record by record, in words."""
     if wants_attempt:
         raise RequestError(
             f"run {run.run_id} is of the lifecycle {run.lifecycle!r}, which has no attempts: leave it out"
         )
     if as_json:
-        sys.stdout.write(json.dumps(other_json(run), indent=2) + "\n")
+        sys.stdout.write(json.dumps(other_json(run, is_held=is_held), indent=2) + "\n")
         return
     console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
-    console.print(run_line(run, 0, marks))
+    console.print(run_line(run, 0, marks, is_held=is_held))
     for record in run.records:
         decision = one_line(told(record.event), REASON, marks.ellipsis)
         console.print(f"{record.sequence:>4}  {record.target:<11}  {record.event.name:<22}  {decision}".rstrip())
-    console.print(standing(run))
+    console.print(standing(run, is_held=is_held))
 
 
-def other_json(run: Execution) -> dict[str, Any]:
+def other_json(run: Execution, *, is_held: bool) -> dict[str, Any]:
     """What there is of a run of another lifecycle."""
     if run.lifecycle != "agent":
-        return summary(run)
+        return summary(run, is_held=is_held)
     from orchestrator.agent.reporting import report_on
     from orchestrator.agent.run import AgentRun
 
@@ -158,25 +162,29 @@ def show_isolation(console: Console, run: Run, marks: Marks) -> None:
         console.print(unheld)
 
 
-def loaded(place: RunPlace, name: str) -> Execution:
-    """The run that is called so."""
+def loaded(place: RunPlace, name: str) -> tuple[Execution, bool]:
+    """The run that is called so, and whether somebody works on it."""
     with closing(place.journal_to_read()) as journal:
-        return run_blocking(load_execution(journal, run_blocking(find_run(journal, name))))
+        run = run_blocking(load_execution(journal, place.found(journal, name)))
+        return run, is_worked_on(journal, run)
 
 
-def show_attempts(console: Console, run: Run, marks: Marks) -> None:
-    """One line an attempt, and how the run stands."""
-    for each in run.attempts:
-        console.print(attempt_line(run, each, marks))
-    console.print(standing(run))
-    report = report_of(run)
-    if integrity := integrity_line(report.integrity, report.isolation):
-        console.print(integrity)
+def show_attempts(console: Console, run: Run, marks: Marks, *, is_held: bool) -> None:
+    """One line an attempt, the one that was cut off included, and how the run stands."""
+    for each in attempts_of(run):
+        is_judged = each.outcome is not None
+        console.print(attempt_line(run, each, marks) if is_judged else unjudged_line(run, each, marks, is_held=is_held))
+    console.print(standing(run, is_held=is_held))
+    for line in trust_lines(report_of(run)):
+        console.print(line)
 
 
-def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks) -> None:
+def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks, *, is_held: bool) -> None:
     """One attempt: what was sent and what came back, then every failing case with its message."""
-    console.print(attempt_line(run, attempt, marks))
+    if attempt.outcome is not None:
+        console.print(attempt_line(run, attempt, marks))
+    else:
+        console.print(unjudged_line(run, attempt, marks, is_held=is_held))
     generated = attempt.generated
     facts = {
         "prompt": f"sha256:{attempt.ready.prompt.digest}",
@@ -199,7 +207,7 @@ def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks) -> 
             console.print(f"      {line}")
 
 
-def standing(run: Execution) -> Text:
+def standing(run: Execution, *, is_held: bool) -> Text:
     """How a run ended, or where it was left."""
     after = count_of(run.ledger.attempts, unit_of(run))
     if isinstance(run, Run) and run.state == RunState.PASSED:
@@ -208,8 +216,11 @@ def standing(run: Execution) -> Text:
         shown = Text(f"exhausted ({limit_name(run.exhausted.limit)}) after {after}", "bold red")
         return joined(shown, one_line(run.exhausted.detail, REASON))
     reasons = [record.event.reason for record in run.records if isinstance(record.event, ExecutionEnd)]
+    stands = standing_of(run, is_held=is_held)
+    if stands in ("running", "cut off"):
+        return Text(f"{stands}, {run.state} after {after}", "bold")
     shown = Text(f"{'' if run.is_over else 'left open, '}{run.state} after {after}", "bold")
-    return joined(shown, one_line(reasons[-1], REASON) if reasons else "not ended: it runs, or was cut off")
+    return joined(shown, one_line(reasons[-1], REASON) if reasons else "")
 
 
 def unit_of(run: Execution) -> str:
@@ -217,15 +228,15 @@ def unit_of(run: Execution) -> str:
     return "turn" if run.lifecycle == "agent" else "attempt"
 
 
-def run_line(run: Execution | Unreadable, width: int, marks: Marks) -> Text:
-    """Id, subject, state, attempts, best verdict and time of one run; of one that cannot be read, why."""
+def run_line(run: Execution | Unreadable, width: int, marks: Marks, *, is_held: bool) -> Text:
+    """Id, subject, standing, attempts, best verdict and time of one run; of one that cannot be read, why."""
     if isinstance(run, Unreadable):
         return joined(Text(run.run_id, "bold"), Text("cannot be read", "bold red"), one_line(run.reason, REASON))
     parent = start_of(run).parent_id
     return joined(
         Text(run.run_id, "bold"),
         f"{one_line(subject(run), NAME, marks.ellipsis):<{width}}",
-        f"{run.state:<10}",
+        f"{standing_of(run, is_held=is_held):<11}",
         f"{count_of(run.ledger.attempts, unit_of(run)):<11}",
         f"{best_of(run):>7}",
         f"{duration(run.ledger.elapsed_us()):>7}",
@@ -242,7 +253,7 @@ def best_of(run: Execution) -> str:
     return "" if best is None else f"{best.passed}/{best.total}"
 
 
-def summary(run: Execution | Unreadable) -> dict[str, Any]:
+def summary(run: Execution | Unreadable, *, is_held: bool) -> dict[str, Any]:
     """What `run_line` shows, as data."""
     if isinstance(run, Unreadable):
         return {"run": run.run_id, "error": run.reason}
@@ -254,6 +265,7 @@ def summary(run: Execution | Unreadable) -> dict[str, Any]:
             "lifecycle": run.lifecycle,
             **inside,
             "state": str(run.state),
+            "standing": standing_of(run, is_held=is_held),
             f"{unit_of(run)}s": run.ledger.attempts,
             "started": run.records[0].time.isoformat(),
             "active_us": run.ledger.elapsed_us(),
@@ -263,6 +275,7 @@ def summary(run: Execution | Unreadable) -> dict[str, Any]:
         "run": run.run_id,
         "spec": {"name": run.spec.name, "digest": run.spec.digest},
         "state": str(run.state),
+        "standing": standing_of(run, is_held=is_held),
         "attempts": run.ledger.attempts,
         "best_passed": None if best is None else len(best.passed),
         "started": run.records[0].time.isoformat(),

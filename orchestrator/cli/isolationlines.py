@@ -8,10 +8,11 @@ from rich.text import Text
 
 from orchestrator.cli.appearance import Marks
 from orchestrator.cli.inert import one_line
+from orchestrator.outcome import RunReport
 from orchestrator_events.execution import IsolationEstablished
 from orchestrator_events.isolation import Isolation
 
-__all__ = ["integrity_line", "isolation_lines", "unheld_line"]
+__all__ = ["integrity_line", "isolation_lines", "trust_lines", "unheld_line"]
 
 LABEL = 80
 LIST = 400
@@ -20,6 +21,7 @@ INTEGRITY = {
     "cooperative": "cooperative - the candidate shares the judge's process",
     "host": "host - the evaluator does not say who holds the judge",
 }
+UNPINNED = "unpinned: nobody named the cases beforehand, they are taken from the report itself; `orchestrator pin` does"
 
 
 def isolation_lines(established: IsolationEstablished, marks: Marks) -> Iterator[Text]:
@@ -54,6 +56,14 @@ def integrity_line(integrity: str, established: IsolationEstablished | None = No
     reachable = integrity == "separate" and level != "strong"
     unheld = f", but nothing keeps the two apart at isolation {level}" if reachable else ""
     return f"integrity: {INTEGRITY.get(integrity, integrity)}{unheld}"
+
+
+def trust_lines(report: RunReport) -> Iterator[str]:
+    """What there is to know of the verdict that counts: who named its cases, and who held the judge."""
+    if report.integrity and not report.is_pinned:
+        yield UNPINNED
+    if integrity := integrity_line(report.integrity, report.isolation):
+        yield integrity
 
 
 def not_enforced(established: IsolationEstablished) -> str:

@@ -19,7 +19,7 @@ from orchestrator.cli.casestrip import case_order, case_strip, group_size
 from orchestrator.cli.gauges import gauge_line, gauges
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.plain import EFFECTS, lines_of
-from orchestrator.cli.wording import count_of, duration, limit_unit
+from orchestrator.cli.wording import count_of, duration, limit_name
 from orchestrator.run import Run
 from orchestrator_events.execution import ExecutionStart, IsolationEstablished
 from orchestrator_events.record import Record
@@ -159,7 +159,7 @@ class LiveScreen:
             case PromptRefined() as event:
                 yield refinement(event, run)
             case BudgetExhausted() as event:
-                yield one_line(f"limit reached: {limit_unit(event.limit)}: {event.detail}", REASON, self.marks.ellipsis)
+                yield one_line(f"limit reached: {limit_name(event.limit)}: {event.detail}", REASON, self.marks.ellipsis)
             case _:
                 return
 

@@ -10,12 +10,13 @@ from orchestrator.assembly import made_evaluator
 from orchestrator.blocking import run_blocking
 from orchestrator.candidate import Candidate
 from orchestrator.cli.exitcodes import RequestError
+from orchestrator.cli.failures import requirement_named
 from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of
 from orchestrator.configuration import Configuration, load_configuration
 from orchestrator.documents import read_text
-from orchestrator.history import find_run, load_run
+from orchestrator.history import load_run
 from orchestrator.isolating import isolation_of
 from orchestrator.pins import Pins, digest_of_suite, save_pins
 from orchestrator.ports import Evaluator, Submission
@@ -44,7 +45,8 @@ def pin_candidate(spec_path: Path | None, candidate_path: Path | None, config: P
     configuration = Configuration() if config is None else load_configuration(config)
     spec, candidate = load_spec(spec_path), read_candidate(candidate_path)
     evaluator = made_evaluator(configuration.evaluator, configuration.sandbox, may_lack_file=bool(candidate.files))
-    run_blocking(isolation_of(evaluator, "the evaluator", configuration.require_isolation))
+    with requirement_named("require-isolation in its configuration"):
+        run_blocking(isolation_of(evaluator, "the evaluator", configuration.require_isolation))
     controls = frozenset(configuration.evaluator.controls)
     before = suite_digest(configuration)
     passed = trusted_cases(results_on(candidate, spec, evaluator, configuration.language), spec, controls)
@@ -66,7 +68,7 @@ def pin_run(
         raise RequestError("--run pins what a run passed: name no spec and no candidate beside it")
     journal = place.journal_to_read()
     try:
-        run = run_blocking(load_run(journal, run_blocking(find_run(journal, name))))
+        run = run_blocking(load_run(journal, place.found(journal, name)))
     finally:
         journal.close()
     outcome = None if run.last is None else run.last.outcome

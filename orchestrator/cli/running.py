@@ -12,9 +12,9 @@ from typing import Final, Literal
 import attrs
 
 from orchestrator.assembly import assemble, require
-from orchestrator.blocking import run_blocking
 from orchestrator.cli.conducting import Conductor, Manner
 from orchestrator.cli.exitcodes import ExitCode
+from orchestrator.cli.failures import requirement_named
 from orchestrator.cli.inert import inert
 from orchestrator.cli.overrides import Limits, Overrides, budget_section, configured
 from orchestrator.cli.runplace import RunPlace
@@ -22,7 +22,6 @@ from orchestrator.cli.wording import limits
 from orchestrator.configuration import load_configuration
 from orchestrator.demo import CANDIDATE_FILE, DemoGenerator, demo_evaluator, demo_spec
 from orchestrator.engine import Orchestrator
-from orchestrator.history import find_run
 from orchestrator.spec import MergedSpec, load_spec
 from orchestrator_events.ledger import estimate_tokens
 
@@ -46,7 +45,8 @@ def run_spec(
     with closing(place.journal_to_write()) as journal:
         orchestrator = assemble(configuration, journal=journal)
         conductor = Conductor(orchestrator=orchestrator, place=place, manner=manner, configuration=configuration)
-        return conductor.conduct(spec)
+        with requirement_named(requirement(over.require_isolation, config)):
+            return conductor.conduct(spec)
 
 
 def resume_run(
@@ -61,7 +61,7 @@ def resume_run(
     """Go on with a run under the configuration it was started with, or the one named, limits changed as given."""
     place = RunPlace.at(runs)
     with closing(place.journal_to_read()) as journal:
-        run_id = run_blocking(find_run(journal, run_name))
+        run_id = place.found(journal, run_name)
     configuration = place.kept_configuration(run_id) if config is None else load_configuration(config)
     configuration = attrs.evolve(
         configuration,
@@ -71,7 +71,15 @@ def resume_run(
     place = RunPlace.at(runs, configuration.journal, configuration.evaluator.candidate_file)
     with closing(place.journal_to_write()) as journal:
         orchestrator = assemble(configuration, journal=journal)
-        return Conductor(orchestrator=orchestrator, place=place, manner=manner).resume(run_id)
+        with requirement_named(requirement(require_isolation, config)):
+            return Conductor(orchestrator=orchestrator, place=place, manner=manner).resume(run_id)
+
+
+def requirement(option: str | None, config: Path | None) -> str:
+    """What required an isolation, as the user wrote it: the option, or the key in the file."""
+    if option is not None:
+        return "--require-isolation"
+    return f"require-isolation in {'its configuration' if config is None else config}"
 
 
 def run_demo(*, runs: Path, manner: Manner, pace: float | None) -> ExitCode:

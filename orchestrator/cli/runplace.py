@@ -11,11 +11,14 @@ from typing import Any, Final
 
 import attrs
 
+from orchestrator.blocking import run_blocking
 from orchestrator.candidate import Candidate
 from orchestrator.cli.exitcodes import RequestError
 from orchestrator.configuration import Configuration, configuration_json, load_configuration
+from orchestrator.history import UnknownRunError, find_run
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.workspace import write_files
+from orchestrator_events.journal import Journal
 
 __all__ = ["JOURNAL", "RunPlace"]
 
@@ -53,6 +56,15 @@ class RunPlace:
             )
         return SqliteJournal(self.journal_file, read_only=True)
 
+    def found(self, journal: Journal, text: str) -> str:
+        """The id of the run that `text` names; UnknownRunError names the journal and how to list its runs."""
+        try:
+            return run_blocking(find_run(journal, text))
+        except UnknownRunError as error:
+            listing = f"`{self.command('runs')}` lists those there are"
+            place = str(self.journal_file)
+            raise UnknownRunError(error.run_id, error.near, error.fitting, place=place, listing=listing) from None
+
     def directory(self, run_id: str) -> Path:
         """The directory of one run."""
         return self.root / run_id
@@ -65,12 +77,13 @@ class RunPlace:
         """The command that goes on with a run of this place."""
         return self.command("resume", run_id)
 
-    def command(self, name: str, run_id: str) -> str:
-        """A command on a run of this place, as it is typed in the current directory."""
+    def command(self, name: str, run_id: str = "") -> str:
+        """A command on a run of this place, or on all, as it is typed in the current directory."""
+        words = f"orchestrator {name} {run_id}".rstrip()
         if self.journal_file == Path(RUNS) / JOURNAL:
-            return f"orchestrator {name} {run_id}"
+            return words
         where = self.root if self.journal_file == self.root / JOURNAL else self.journal_file
-        return f"orchestrator {name} {run_id} --runs {shlex.quote(str(where))}"
+        return f"{words} --runs {shlex.quote(str(where))}"
 
     def keep_configuration(self, run_id: str, configuration: Configuration) -> None:
         """Write what a run is configured with, for `kept_configuration`."""

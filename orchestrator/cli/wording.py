@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.outcome import UsageTotals
+from orchestrator.wording import count_of
 from orchestrator_events.budget import Budget, Charge
 
-__all__ = ["count_of", "duration", "limit_name", "limit_unit", "limits", "money", "short_digest", "tokens", "usage"]
+__all__ = ["count_of", "duration", "limit_name", "limits", "money", "short_digest", "tokens", "usage"]
 
 
 def duration(microseconds: int) -> str:
@@ -20,14 +21,9 @@ def duration(microseconds: int) -> str:
     return f"{hours}h {minutes:02}m" if hours else f"{minutes}m {whole % 60:02}s"
 
 
-def count_of(number: int, noun: str) -> str:
-    """`1 attempt`, `2,000 attempts`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def tokens(charge: Charge) -> str:
     """Tokens of a call, with a `~` where they are estimated."""
-    return f"{'~' if charge.estimated else ''}{charge.input_tokens + charge.output_tokens:,} tokens"
+    return f"{'~' if charge.estimated else ''}{count_of(charge.input_tokens + charge.output_tokens, 'token')}"
 
 
 def usage(totals: UsageTotals) -> str:
@@ -35,7 +31,7 @@ def usage(totals: UsageTotals) -> str:
     estimated = "~" if totals.is_estimated else ""
     parts = [
         duration(totals.active_us),
-        f"{estimated}{totals.input_tokens + totals.output_tokens:,} tokens",
+        f"{estimated}{count_of(totals.input_tokens + totals.output_tokens, 'token')}",
     ]
     if totals.money_micro:
         parts.append(f"{estimated}{money(totals.money_micro)}")
@@ -50,11 +46,6 @@ def money(micro: int) -> str:
 def limit_name(limit: str) -> str:
     """A limit as the command line calls it: `time`, `money`, `input-tokens`."""
     return {"seconds": "time", "money_micro": "money"}.get(limit, limit).replace("_", "-")
-
-
-def limit_unit(limit: str) -> str:
-    """What the figures told of a limit count: its name, but millionths for money."""
-    return "money in millionths" if limit == "money_micro" else limit_name(limit)
 
 
 def limits(budget: Budget) -> str:

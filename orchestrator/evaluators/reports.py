@@ -28,6 +28,7 @@ REPORT_PROTOCOL: Final = "orchestrator.report/1"
 """Name and version of our own form."""
 
 _PROLOGUE = re.compile(r"(?>\s+|<\?.*?\?>|<!--.*?-->)*+<[\w:]", re.DOTALL)
+_PYTEST_ERROR = re.compile(r"^E[ \t]+(\S.*)$", re.MULTILINE)
 _ENCODING = re.compile(r"""<\?xml[^>]*encoding\s*=\s*["']([^"']*)["']""")
 _NOT_RUN = frozenset({"notrun", "skipped", "disabled", "ignored"})
 
@@ -136,8 +137,15 @@ def _junit_result(case: Any) -> CaseResult:
         found = _JUNIT_STATUS[type(result).__name__]
         if _GRAVITY[found] > _GRAVITY[status] or (worst is None and found is status):
             worst, status = result, found
-    parts = () if worst is None else (worst.message, worst.text)
+    parts = () if worst is None else (_junit_headline(worst), worst.text)
     return _result(name, status, "\n".join(part.strip() for part in parts if part))
+
+
+def _junit_headline(result: Any) -> str:
+    """The message, and where it only says that pytest could not collect a module, the last error of its text."""
+    message = (result.message or "").strip()
+    errors = _PYTEST_ERROR.findall(result.text or "") if message == "collection failure" else []
+    return f"{message}: {errors[-1].strip()}" if errors else message
 
 
 _JUNIT_STATUS: Final[Mapping[str, CaseStatus]] = MappingProxyType(

@@ -27,6 +27,11 @@ INTEGRITY = {
 }
 
 
+UNPINNED = (
+    "Unpinned: nobody named the cases beforehand, they are taken from the report itself; `orchestrator pin` does.\n"
+)
+
+
 def export_markdown(run: Run) -> str:
     """A loaded run as Markdown for people, with a final newline.
 
@@ -67,9 +72,12 @@ def facts(run: Run) -> Iterator[str]:
 def outcome(run: Run) -> Iterator[str]:
     """How it ended, in a sentence, and why."""
     after = f"after {counted(run.ledger.attempts, 'attempt')}"
+    is_pinned = run.expectation.expected is not None
     match run.state:
         case RunState.PASSED:
-            yield f"A candidate passed every expected case {after}.\n"
+            yield f"A candidate passed every {'expected' if is_pinned else 'reported'} case {after}.\n"
+            if not is_pinned:
+                yield UNPINNED
         case RunState.EXHAUSTED if run.exhausted is not None:
             yield f"The limit {span(run.exhausted.limit)} was reached {after}: {span(run.exhausted.detail)}\n"
         case _:

@@ -22,6 +22,9 @@ from orchestrator_events.errors import JournalError, RunHeldError
 __all__ = ["Holds"]
 
 SET_LOCK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+GET_LOCK = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
+LOCK = "hhqqi4x"
+"""The kernel's struct flock."""
 
 
 class Holds:
@@ -49,6 +52,29 @@ class Holds:
             with self.lock:
                 self.runs.discard(run_id)
 
+    def is_held(self, run_id: str) -> bool:
+        """Whether somebody holds a run; asked without holding it, so that nobody is kept from it."""
+        with self.lock:
+            if self.path is None or run_id in self.runs:
+                return run_id in self.runs
+        try:
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # without the file, nobody ever held one
+            return False
+        try:
+            found = fcntl.fcntl(file, GET_LOCK, lock_on(run_id))
+        except OSError:
+            return False
+        finally:
+            os.close(file)
+        return bool(struct.unpack(LOCK, found)[0] != fcntl.F_UNLCK)
+
+
+def lock_on(run_id: str) -> bytes:
+    """The lock of one run, for the kernel."""
+    offset = int.from_bytes(sha256(run_id.encode()).digest()[:7], "big")
+    return struct.pack(LOCK, fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
+
 
 @contextmanager
 def locked_byte(path: Path, run_id: str) -> Iterator[None]:
@@ -58,9 +84,8 @@ def locked_byte(path: Path, run_id: str) -> Iterator[None]:
     except OSError as error:
         raise JournalError(f"{path}: run {run_id} cannot be held: {error}", run_id=run_id) from error
     try:
-        offset = int.from_bytes(sha256(run_id.encode()).digest()[:7], "big")
         try:
-            fcntl.fcntl(file, SET_LOCK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0))
+            fcntl.fcntl(file, SET_LOCK, lock_on(run_id))
         except OSError as error:
             raise held(run_id, "another process") from error
         yield

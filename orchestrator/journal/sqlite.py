@@ -94,6 +94,10 @@ class SqliteJournal:
         """Keep every other orchestrator and process from writing this run while the block is entered."""
         return self.holds.hold(run_id)
 
+    def is_held(self, run_id: str) -> bool:
+        """Whether an orchestrator, in whichever process, works on this run now."""
+        return self.holds.is_held(run_id)
+
     def close(self) -> None:
         """Commit what is queued and close the file; closing twice does nothing."""
         self.writer.close()

@@ -64,6 +64,7 @@ def report_fields(shapes: Shapes) -> dict[str, Any]:
         "strategy": TEXT,
         "isolation": maybe(isolation(shapes)),
         "integrity": {"enum": ["", *INTEGRITIES]},
+        "is_pinned": {"type": "boolean"},
         "attempts": COUNT,
         "generator_invocations": COUNT,
         "usage": shapes.of(UsageTotals),

@@ -62,8 +62,9 @@ class GeneratorSection:
     api_key_variable: str = attrs.field(default="OPENAI_API_KEY", validator=names_a_variable)
     """Name of the variable that holds the key."""
     stream: bool = True
-    extraction: Literal["none", "fenced", "files"] = "none"
-    """What of a model's answer is the candidate: all of it, one fenced block, or the blocks that name a file."""
+    extraction: Literal["none", "fenced", "files"] | None = None
+    """What of a model's answer is the candidate: all of it, its one fenced block, which is the default, or the
+    blocks that name a file."""
     prices: Path | None = None
     """A dated table of prices, without which money is not counted."""
     system: str = ""

@@ -73,7 +73,7 @@ def test_a_released_reservation_is_as_if_it_never_was(clock: Clock) -> None:
         ({"tokens": 90}, {"input_tokens": 40, "output_tokens": 50}, Refusal("tokens", "90 of 90 used")),
         ({"input_tokens": 40}, {"input_tokens": 40}, Refusal("input_tokens", "40 of 40 used")),
         ({"output_tokens": 50}, {"output_tokens": 60}, Refusal("output_tokens", "60 of 50 used")),
-        ({"money_micro": 7}, {"money_micro": 7}, Refusal("money_micro", "7 of 7 used")),
+        ({"money_micro": 7}, {"money_micro": 7}, Refusal("money_micro", "0.000007 of 0.000007 used")),
         (
             {"tokens": 900},
             {"overruns": ("tokens",)},

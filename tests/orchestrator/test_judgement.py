@@ -95,6 +95,7 @@ def test_empty_report_passes_nothing() -> None:
 CONTROLLED = Expectation.of(MergedSpec(intent="x"), CasesPinned(cases=("a", "b"), controls=("no",)))
 WHOLE = [("a", "passed"), ("b", "passed")]
 TAMPERED = "the judge itself was tampered with: a case that must fail "
+DOUBTFUL = "the judge was tampered with, or the suite was changed: a case that must fail "
 
 
 @pytest.mark.parametrize(
@@ -124,9 +125,12 @@ def test_controls(results: list[tuple[str, str]], expected: tuple[bool, list[str
 def test_tampered_judge_is_critical_and_does_not_name_the_control(status: str | None, reason: str) -> None:
     """The case that stands for the judge goes into the next prompt: it must not say which case to make fail."""
     results = WHOLE if status is None else [*WHOLE, ("no", status)]
-    assert judge(report(*results), CONTROLLED).failing == (
-        CaseResult("(judge)", CaseStatus.ERROR, TAMPERED + reason, "critical"),
-    )
+    unchanged = CasesPinned(cases=("a", "b"), controls=("no",), suite_digest="sha256:ab")
+    held = Expectation.of(MergedSpec(intent="x"), unchanged)
+    assert [judge(report(*results), each).failing for each in (CONTROLLED, held)] == [
+        (CaseResult("(judge)", CaseStatus.ERROR, DOUBTFUL + reason, "critical"),),
+        (CaseResult("(judge)", CaseStatus.ERROR, TAMPERED + reason, "critical"),),
+    ]
 
 
 def test_pinned_cases_stand_for_those_of_the_spec() -> None:

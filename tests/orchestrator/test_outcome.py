@@ -96,6 +96,7 @@ def test_exhausted_as_plain_data() -> None:
         "strategy": "failure-feedback",
         "isolation": {"required": "none", "generator": held, "evaluator": held},
         "integrity": "host",
+        "is_pinned": False,
         "attempts": 2,
         "generator_invocations": 2,
         "usage": {

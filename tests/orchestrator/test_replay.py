@@ -60,7 +60,7 @@ the budget holds input_tokens N; wary: inject (Mind the gap.)
 candidate 2d711642 (text), charged about N + 1 tokens, 0 micro-units
 the verdict of attempt 1 is reused; repeat 1 in a row; 1 of 2 cases passed; failing: b
 attempt 3: the strategy shows details; parameters {"t":7}; \
-The last answer was identical to that of attempt 1, 1 times in a row. Take another approach.
+The last answer was identical to that of attempt 1. Take another approach.
 attempt 3 by parameter-variation {"t": [7]}, parameters {"t":7}
 the budget holds input_tokens N; wary: inject (Mind the gap.)
 no candidate: OSError: down, charged about N + 1 tokens, 0 micro-units

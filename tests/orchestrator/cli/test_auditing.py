@@ -85,7 +85,7 @@ def test_what_is_no_export(recorded: Any, command: str) -> None:
     assert [answer.err for answer in answers] == [
         "error: none.json: no such file\n",
         "error: x.json: line 1, column 2: Expecting property name enclosed in double quotes\n",
-        "error: no run 'nope' in the journal: list the runs to see their ids\n",
+        "error: no run 'nope' in runs/journal.sqlite: `orchestrator runs` lists those there are\n",
     ]
 
 
@@ -128,13 +128,14 @@ def test_replay_json(recorded: Any) -> None:
 
 
 def test_replay_difference(recorded: Any) -> None:
-    """A record that does not follow ends the replay with 6."""
+    """An altered export is not walked through: 6, with what the audit finds in its chain."""
     name = exported(recorded)
     path = recorded.directory / name
-    path.write_text(path.read_text().replace('"target": "refining"', '"target": "passed"', 1))
-    outcome = recorded("replay", name)
-    assert (outcome.code, len(outcome.out.splitlines())) == (6, 5)
-    assert outcome.err.startswith("difference: record 6 cannot be replayed: it says record 6 from evaluating to passed")
+    path.write_text(path.read_text().replace('"all 3', '"all 4').replace('"target": "refining"', '"target": "passed"'))
+    outcome, told = recorded("replay", name), json.loads(recorded("replay", name, "--json").out)
+    finding = "chain: record 6: its digest is not that of its bytes: it was changed after it was recorded"
+    assert (outcome.code, outcome.out, outcome.err[: len(finding) + 12]) == (6, "", f"difference: {finding}")
+    assert (told["steps"], told["difference"][: len(finding)]) == ([], finding)
 
 
 def test_replay_with_the_suite(recorded: Any) -> None:

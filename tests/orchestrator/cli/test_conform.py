@@ -51,6 +51,11 @@ def test_every_generator_conforms(
         "2 of 2 generators conform  conformance.lock.json\n"
     )
     assert (ended.code, normalised(ended.out)) == (0, shown)
+    integrity = "integrity: cooperative - the candidate shares the judge's process"
+    assert [line for line in ended.err.splitlines() if "integrity" in line] == [
+        f"one: {integrity}",
+        f"two: {integrity}",
+    ]
     assert [(each.generator, each.outcome) for each in lockfile.generators] == [("one", "passed"), ("two", "passed")]
 
 

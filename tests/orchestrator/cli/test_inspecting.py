@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
+
+from orchestrator.journal.sqlite import SqliteJournal
 
 SHOWN = """\
 run RUN  colours  spec a62fc3fb  generator python#COMMAND  limits 3 attempts, 3 repeats
@@ -96,6 +100,45 @@ def test_runs(recorded: Any, normalised: Callable[[str], str]) -> None:
     assert newest == [lines[1], "1 older: --newest 2 shows all"]
 
 
+@pytest.fixture
+def left_open(workbench: Any) -> Any:
+    """A workbench with one run whose second attempt found the generator gone."""
+    (workbench.directory / "model.sh").write_text("#!/bin/sh\necho red\nchmod -x model.sh\n")
+    (workbench.directory / "model.sh").chmod(0o755)
+    outcome = workbench(*workbench.judged("--generator", "./model.sh", "--sandbox", "containment"))
+    assert outcome.code == 4
+    return workbench
+
+
+def test_an_open_run_says_how_it_stands(left_open: Any, normalised: Callable[[str], str]) -> None:
+    """Interrupted in order, held by a process, or cut off by a kill; the attempt that nobody judged is listed."""
+    journal = left_open.directory / "runs" / "journal.sqlite"
+
+    def standing() -> tuple[str, str, list[str]]:
+        (line,), (told,) = left_open("runs").out.splitlines(), json.loads(left_open("runs", "--json").out)
+        shown = normalised(left_open("show", "last").out).splitlines()
+        return (
+            line.split("  ")[2].strip(),
+            told["standing"],
+            [shown[4].split("  ")[-1].strip(), shown[5].partition("  ")[0]],
+        )
+
+    reason = "abandoned: GeneratorUnavailableError: './model.sh' cannot be started: it is not executable: "
+    interrupted = standing()
+    with SqliteJournal(journal) as writer, writer.hold(left_open.run_id):
+        running = standing()
+    with closing(sqlite3.connect(journal)) as database:
+        last = "(SELECT max(first) FROM batch)"
+        database.execute(f"DELETE FROM batch WHERE first = {last}")  # a kill took what was about to be recorded
+        database.commit()
+    cut_off = standing()
+    assert [interrupted, running, cut_off] == [
+        ("interrupted", "interrupted", [f"{reason}chmod +x ./model.sh", "left open, generating after 2 attempts"]),
+        ("running", "running", ["waiting for its candidate", "running, generating after 2 attempts"]),
+        ("cut off", "cut off", ["cut off waiting for its candidate", "cut off, generating after 2 attempts"]),
+    ]
+
+
 def test_runs_json(recorded: Any) -> None:
     """The list as JSON has the same runs."""
     (run,) = json.loads(recorded("runs", "--json").out)
@@ -120,10 +163,13 @@ def test_export(recorded: Any) -> None:
 
 
 MISSING = {
-    "unknown run": (("show", "nope"), "error: no run 'nope' in the journal: list the runs to see their ids\n"),
+    "unknown run": (
+        ("show", "nope"),
+        "error: no run 'nope' in runs/journal.sqlite: `orchestrator runs` lists those there are\n",
+    ),
     "unknown run to export": (
         ("export", "nope"),
-        "error: no run 'nope' in the journal: list the runs to see their ids\n",
+        "error: no run 'nope' in runs/journal.sqlite: `orchestrator runs` lists those there are\n",
     ),
     "unknown attempt": (("show", "last", "--attempt", "9"), "error: run RUN has no attempt 9; there are: 1, 2, 3\n"),
     "no journal": (
@@ -147,7 +193,7 @@ def test_near_miss(recorded: Any) -> None:
     outcome = recorded("show", mistyped)
     assert (outcome.code, outcome.err) == (
         2,
-        f"error: no run {mistyped!r} in the journal: did you mean {recorded.run_id!r}?\n",
+        f"error: no run {mistyped!r} in runs/journal.sqlite: did you mean {recorded.run_id!r}?\n",
     )
 
 

@@ -91,8 +91,11 @@ def test_too_little_isolation_is_refused(workbench: Any) -> None:
     assert (outcome.code, outcome.out) == (9, "")
     assert outcome.err == (
         "error: isolation strong is required, and only basic (containment) can be had: containment was chosen: "
-        "choose auto or bubblewrap; or lower require_isolation\n"
+        "choose auto or bubblewrap; or lower --require-isolation\n"
     )
+    (workbench.directory / "strict.toml").write_text('require-isolation = "strong"\n')
+    of_file = workbench.run("--sandbox", "containment", "-c", "strict.toml")
+    assert (of_file.code, of_file.err.endswith("or lower require-isolation in strict.toml\n")) == (9, True)
     assert [path for path in (workbench.directory / "runs").iterdir() if path.is_dir()] == []
 
 

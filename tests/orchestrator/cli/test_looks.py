@@ -12,10 +12,11 @@ from hypothesis import strategies as some
 
 from orchestrator import Budget
 from orchestrator.attempt import Attempt
-from orchestrator.cli.appearance import ASCII, UNICODE, draws_live, is_coloured, marks_for
+from orchestrator.cli.appearance import ASCII, UNICODE, console_on, draws_live, is_coloured, marks_for
 from orchestrator.cli.attemptlines import headline
 from orchestrator.cli.casestrip import case_order, case_strip, group_size
 from orchestrator.cli.choices import ColorChoice, DisplayChoice
+from orchestrator.cli.failures import broken_between_words
 from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.wording import duration, limit_name, limits
 from orchestrator_events.blob import Blob
@@ -104,6 +105,22 @@ def test_grouped_strip() -> None:
     made = attempt(statuses)
     assert group_size(130) == 3
     assert case_strip(tuple(statuses), made, ASCII).plain == "+x" + "+" * 42
+
+
+def test_a_terminal_breaks_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too long for a line of a terminal goes on in the next, between words; a path stays whole."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    words = ["limits", "containment", "unprivileged"] * 9
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        console_on(stream, ColorChoice.NEVER).print(" ".join(words))
+    told = broken_between_words(" ".join(["/" + "x" * 99, *words]))
+    shown = [terminal.getvalue().splitlines(), told.splitlines()[1:]]
+    assert [" ".join(lines).split() for lines in shown] == [words, words]
+    assert [max(map(len, lines)) <= 80 for lines in shown] == [True, True]
+    assert file.getvalue() == " ".join(words) + "\n"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,32 @@ def test_pin_a_candidate(bench: Any) -> None:
     )
 
 
+UNPINNED = "unpinned: nobody named the cases beforehand, they are taken from the report itself; `orchestrator pin` does"
+
+
+def test_an_unpinned_verdict_says_so_wherever_it_is_told(bench: Any) -> None:
+    """Progress, result, `show` and the report for people: such a verdict is not told like a pinned one."""
+    command = ("run", "spec.toml", "-c", "config.toml")
+    loose = bench(*command, "--json")
+    shown, report = bench("show", "last").out, bench("export", "last", "--format", "md").out
+    pinned(bench)
+    with (bench.directory / "config.toml").open("a") as config:
+        config.write('pins = "pins.json"\n')
+    held = bench(*command, "--json")
+    again, its_report = bench("show", "last").out, bench("export", "last", "--format", "md").out
+    told = [
+        ("conforms (unpinned)" in out, UNPINNED in out.splitlines(), is_pinned, "passed every reported case" in md)
+        for out, is_pinned, md in (
+            (loose.err, json.loads(loose.out)["is_pinned"], report),
+            (shown, False, report),
+            (held.err, json.loads(held.out)["is_pinned"], its_report),
+            (again, True, its_report),
+        )
+    ]
+    assert told == [(True, True, False, True)] * 2 + [(False, False, True, False)] * 2
+    assert ("Unpinned: nobody" in report, "Unpinned" in its_report) == (True, False)
+
+
 def test_candidate_that_fails_is_not_pinned(bench: Any) -> None:
     """A failing case is named, and no file is written."""
     (bench.directory / "good.txt").write_text("red")

@@ -140,7 +140,7 @@ def test_plain_display(workbench: Any, environment: dict[str, str], setting: dic
     """Plain progress has no control character but the line feed: when asked for, on a dumb terminal, in CI."""
     asked = () if setting else ("--display", "plain")
     command = (*COMMAND, *workbench.command(*asked, "--color", "never"))
-    code, written = on_a_terminal(command, workbench.directory, environment | setting)
+    code, written = on_a_terminal(command, workbench.directory, environment | setting | {"COLUMNS": "400"})
     assert code == 0
     assert not {character for character in written if character < " "} - {"\n"}
     assert len(written.splitlines()) == 6

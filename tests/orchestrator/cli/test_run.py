@@ -170,13 +170,42 @@ def test_dry_run(workbench: Any) -> None:
 
 def test_dry_run_as_json(workbench: Any) -> None:
     """The same as JSON, with the limits as numbers."""
-    outcome = workbench(*workbench.judged("--generator", "false", "--dry-run", "--json", "--money", "0.5"))
+    (workbench.directory / "told.toml").write_text('[generator]\ncommand = "false"\noutput = "json"\n')
+    outcome = workbench(*workbench.judged("-c", "told.toml", "--dry-run", "--json", "--money", "0.5"))
     shown = json.loads(outcome.out)
     assert shown["budget"] == {
         "attempts": 5, "seconds": None, "tokens": None, "input_tokens": None, "output_tokens": None,
         "money_micro": 500_000, "repeats": 3,
     }  # fmt: skip
     assert shown["prompt"].startswith("# Task\n")
+
+
+@pytest.mark.parametrize(
+    ("generator", "remedy"),
+    [
+        (("--generator", "cat"), "have the program report it (`output = "),
+        (
+            ("--model", "small", "--base-url", "http://localhost:9/v1"),
+            "name a table of prices, `prices` in [generator]",
+        ),
+    ],
+)
+def test_a_limit_of_money_needs_somebody_who_counts_it(workbench: Any, generator: tuple[str, ...], remedy: str) -> None:
+    """Where nobody knows what a call costs the first would use it all up: 2, before anything is recorded."""
+    outcome = workbench(*workbench.judged(*generator, "--money", "0.5"))
+    assert (outcome.code, outcome.out, "nobody knows what a call costs" in outcome.err, remedy in outcome.err) == (
+        2, "", True, True,
+    )  # fmt: skip
+    assert not (workbench.directory / "runs").exists()
+
+
+def test_a_model_answers_in_one_fenced_block(workbench: Any) -> None:
+    """Unless another extraction is named: that is how models answer, and the prompt asks for it."""
+    pytest.importorskip("openai", reason="the SDK is not installed")
+    model = ("--model", "small", "--base-url", "http://localhost:9/v1")
+    outcome = workbench(*workbench.judged(*model, "--dry-run"))
+    assert "generator  openai:small@localhost:9+fenced" in outcome.out.splitlines()
+    assert "in one fenced code block" in outcome.out
 
 
 FAULTS = {

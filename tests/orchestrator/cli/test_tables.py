@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from orchestrator import __version__
 from orchestrator.catalogue import catalogue_text
 from orchestrator.cli import main
 from orchestrator_states.dot import to_dot
@@ -68,6 +69,24 @@ def test_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     written = capsys.readouterr()
     assert written.out.startswith("Usage: orchestrator")
     assert written.err == ""
+
+
+def test_help_fits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No summary is cut off at 80 columns, and what a command takes stands in no braces."""
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["--help"])
+    every = capsys.readouterr().out
+    main(["run", "--help"])
+    usage = capsys.readouterr().out.splitlines()[0]
+    assert ([line for line in every.splitlines() if line[:1] == " " and line.endswith(("...", "…"))], usage) == (
+        [],
+        "Usage: orchestrator run [OPTIONS] SPEC",
+    )
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """Name and version, on standard output."""
+    assert (main(["--version"]), capsys.readouterr().out) == (0, f"orchestrator {__version__}\n")
 
 
 @pytest.mark.parametrize(

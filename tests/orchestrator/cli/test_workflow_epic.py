@@ -47,16 +47,17 @@ def test_the_epic_comes_to_its_end(workbench: Any) -> None:
 
 
 def test_the_implementing_phase_is_a_conformance_run(workbench: Any) -> None:
-    """Each round of a story is a run of its spec with its suite, which can be shown and audited by itself."""
+    """Each round of a story is a run inside the workflow's, of its spec with its suite; one audit covers them all."""
     workbench("workflow", "run", "software-epic", "--display", "quiet")
-    listed = json.loads(workbench("runs", "--runs", "workspace/conformance.sqlite", "--json").out)
-    assert [(run["run"], run["state"], run["attempts"]) for run in listed] == [
-        ("small-tools.slugs.1", "passed", 2),
-        ("small-tools.shares.1", "passed", 1),
-        ("small-tools.shares.2", "passed", 1),
+    document = json.loads(workbench("export", "last").out)
+    run_id = document["run"]
+    assert [(child["run"], child["records"][-1]["body"]["target"]) for child in document["children"]] == [
+        (f"{run_id}.03-implement.slugs.1", "passed"),
+        (f"{run_id}.03-implement.shares.1", "passed"),
+        (f"{run_id}.03-implement.shares.2", "passed"),
     ]
-    for run in listed:
-        assert workbench("audit", run["run"], "--runs", "workspace/conformance.sqlite").code == 0
+    assert workbench("audit", "last").code == 0
+    assert workbench("show", f"{run_id}.03-implement.slugs.1").code == 0
 
 
 def test_a_story_that_breaks_another_fails(workbench: Any) -> None:

@@ -248,6 +248,7 @@ def test_placeholders_are_filled_in_and_braces_left_alone() -> None:
     ("options", "reason"),
     [
         ({"command": "no-such-runner", "suite": {}}, "eval runner 'no-such-runner' cannot be started"),
+        ({"command": "./run.sh", "suite": {"run.sh": ""}}, r"it is not executable: chmod \+x \./run\.sh$"),
         ({"command": "true", "suite": {"../x": "y"}}, "the suite cannot be written"),
         ({"command": "true", "suite": Path("/no/such/suite")}, "suite and candidate cannot be written"),
         ({"command": "true", "suite": {}, "candidate_file": ""}, "name its file with candidate_file"),

@@ -36,6 +36,16 @@ def test_junit_cases_come_in_order_with_their_reasons() -> None:
     )
 
 
+def test_what_pytest_could_not_collect_says_why_at_once() -> None:
+    """The last error in the text stands in the first line, which is what is shown of a case that failed."""
+    text = "suite/test_a.py:1\n    import a\nE     File &quot;a.py&quot;\nE   SyntaxError: invalid syntax"
+    report = (
+        f"<testsuite><testcase name='test_a'><error message='collection failure'>{text}</error></testcase></testsuite>"
+    )
+    (found,) = read_junit(report.encode())
+    assert (found.status, found.message.splitlines()[0]) == (ERROR, "collection failure: SyntaxError: invalid syntax")
+
+
 def test_a_lone_suite_is_a_report_too() -> None:
     """The outer element may be a single suite; a byte order mark is no fault."""
     report = "\ufeff<testsuite><testcase name='a'/></testsuite>".encode()

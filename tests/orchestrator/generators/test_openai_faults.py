@@ -69,14 +69,14 @@ def forms_of_the_key() -> dict[str, str]:
         ("400 Bad", {"error": {"message": "no top_k", "code": "unsupported_parameter"}},
             GeneratorUnavailableError, "mine answered with an error (HTTP 400, unsupported_parameter): no top_k"),
         ("400 Bad", {"error": {"message": "no", "code": "unsupported_parameter", "param": "top_k"}},
-            GeneratorUnavailableError, "mine does not take the parameter top_k as it was sent, take it out of "
-            "parameters or extra_body, or change its value (HTTP 400, unsupported_parameter): no"),
+            GeneratorUnavailableError, ("mine does not take the parameter top_k as it was sent, take it out of "
+            "parameters or extra_body, or change its value (HTTP 400, unsupported_parameter): no")),
         ("400 Bad", {"error": {"message": "Unsupported parameter: 'max_tokens' is not", "param": None}},
-            GeneratorUnavailableError, "mine does not take the parameter max_tokens as it was sent, choose another "
-            "max_tokens_name (HTTP 400): Unsupported parameter: 'max_tokens' is not"),
+            GeneratorUnavailableError, ("mine does not take the parameter max_tokens as it was sent, choose another "
+            "max_tokens_name (HTTP 400): Unsupported parameter: 'max_tokens' is not")),
         ("422 Bad", {"message": "unknown argument: stream_options"},
-            GeneratorUnavailableError, "mine does not take the parameter stream_options as it was sent, set "
-            "stream = false (HTTP 422): unknown argument: stream_options"),
+            GeneratorUnavailableError, ("mine does not take the parameter stream_options as it was sent, set "
+            "stream = false (HTTP 422): unknown argument: stream_options")),
         ("400 Bad", {"error": {"message": "bad", "param": "messages"}},
             GenerationError, "mine answered with an error (HTTP 400): bad"),
         ("401 Unauthorized", {"error": {"message": "key sk-te**bcde is wrong", "code": "invalid_api_key"}},
@@ -114,9 +114,7 @@ def test_each_status_has_its_meaning(wire: Any, status: str, body: Any, error: t
         ("", "m asks for an API key, and none was sent (HTTP 401): set the environment variable THEIR_KEY"),
     ],
 )
-def test_a_refused_key_names_its_variable(
-    wire: Any, monkeypatch: pytest.MonkeyPatch, held: str, reason: str
-) -> None:
+def test_a_refused_key_names_its_variable(wire: Any, monkeypatch: pytest.MonkeyPatch, held: str, reason: str) -> None:
     """What to set, never what is in it; and where no key was sent, that."""
     monkeypatch.setenv("THEIR_KEY", held)
     server = wire.serve(wire.http({"error": {"message": f"bad {KEY}"}}, "401 Unauthorized"))
@@ -359,7 +357,7 @@ def test_a_server_that_is_not_there_may_be_tried_again() -> None:
     """It may just be starting."""
     found = failed("http://127.0.0.1:9/v1")
     assert type(found) is TransientGenerationError
-    assert "mine gave no answer" in str(found)
+    assert "mine cannot be reached: ConnectionRefusedError: " in str(found)
 
 
 def test_a_passing_failure_passes(wire: Any) -> None:
