@@ -55,7 +55,7 @@ async def reopen(orchestrator: Orchestrator, run_id: str) -> Run:
     if journal is None:
         raise ResumeRefusedError(run_id, "this orchestrator has no journal: give it the one that recorded the run")
     run = await load_run(journal, run_id)
-    refuse_other_identity(run, orchestrator)
+    first = refuse_other_identity(run, orchestrator)
     into, was_exhausted = state_to_go_on_in(run), run.exhausted is not None
     ends = [record for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
     was_cut_off = isinstance(ends[-1].event, ExecutionStart)
@@ -69,6 +69,9 @@ async def reopen(orchestrator: Orchestrator, run_id: str) -> Run:
             prompt=Blob(run.spec.canonical),
             identity=orchestrator.identity(),
             budget=orchestrator.budget,
+            root_id=first.root_id,
+            parent_id=first.parent_id,
+            parent_sequence=first.parent_sequence,
         )
     )
     run.fire(ExecutionResumed(into=into, reason="cut off" if was_cut_off else "resumed"))
@@ -79,8 +82,8 @@ async def reopen(orchestrator: Orchestrator, run_id: str) -> Run:
     return run
 
 
-def refuse_other_identity(run: Run, orchestrator: Orchestrator) -> None:
-    """Refuse when what made the run is not what would go on with it, field by field."""
+def refuse_other_identity(run: Run, orchestrator: Orchestrator) -> ExecutionStart:
+    """How the run began; refused when what made it is not what would go on with it, field by field."""
     start = run.records[0].event
     assert isinstance(start, ExecutionStart)
     if start.table_digest != run.machine.table.digest:
@@ -94,6 +97,7 @@ def refuse_other_identity(run: Run, orchestrator: Orchestrator) -> None:
     if differences:
         reason = "it was made with another configuration: go on under that one, or start a new run"
         raise ResumeRefusedError(run.run_id, reason, differences)
+    return start
 
 
 def state_to_go_on_in(run: Run) -> str:

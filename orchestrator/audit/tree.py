@@ -70,6 +70,10 @@ def tree_findings(parent: Followed) -> Iterator[Finding]:
         yield Finding(TREE, 0, f"the run {child_id!r:.80} is there, but no record announced it")
     if isinstance(parent.run, Run):
         yield from paid(parent, children)
+    elif parent.run is not None and parent.run.lifecycle == "workflow":
+        from orchestrator.audit.workflowchildren import driven
+
+        yield from (Finding(TREE, at, message) for at, message in driven(parent, children))
 
 
 def started(
@@ -82,10 +86,20 @@ def started(
         return
     announced[event.child_id] = at
     if child is None:
-        yield Finding(TREE, at, f"the child {event.child_id!r:.80} is not in the export")
+        if not never_began(parent, event.child_id):
+            yield Finding(TREE, at, f"the child {event.child_id!r:.80} is not in the export")
         return
     for message in misplaced(parent, event, at, child):
         yield Finding(TREE, at, f"the child {event.child_id!r:.80} {message}")
+
+
+def never_began(parent: Followed, child_id: str) -> bool:
+    """Whether a workflow says that a child which it announced has no record."""
+    if parent.run is None or parent.run.lifecycle != "workflow":
+        return False
+    from orchestrator.audit.workflowchildren import is_blank
+
+    return is_blank([record.event for record in parent.records], child_id)
 
 
 def misplaced(parent: Followed, event: ChildStarted, at: int, child: Followed) -> Iterator[str]:
@@ -126,13 +140,17 @@ def ended(
     is_last = not any(
         isinstance(other.event, ChildEnded) and other.event.child_id == event.child_id for other in parent.records[at:]
     )
-    if is_last and len(links) > event.count and not goes_on(parent, at):
+    if is_last and len(links) > event.count and not goes_on(parent, at, event.child_id):
         more = len(links) - event.count
         yield Finding(TREE, at, f"the child {event.child_id!r:.80} has {more} records after its end")
 
 
-def goes_on(parent: Followed, at: int) -> bool:
+def goes_on(parent: Followed, at: int, child_id: str) -> bool:
     """Whether the parent made a call again after a record, so that its child may have gone on, too."""
+    if parent.run is not None and parent.run.lifecycle == "workflow":
+        from orchestrator.audit.workflowchildren import is_driven
+
+        return any(is_driven(record.event, child_id) for record in parent.records[at:])
     again = (ExecutionStart, GenerationStarted, GenerationRetried)
     return any(isinstance(record.event, again) for record in parent.records[at:])
 

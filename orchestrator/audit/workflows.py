@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import attrs
 
 from orchestrator.workflow.cascade import CascadeRule, failures_in_window
+from orchestrator.workflow.components.port import call_key
 from orchestrator.workflow.merging import initial_state, merged, same, summary_of, updates_after
 from orchestrator.workflow.running import WorkflowRun
 from orchestrator.workflow.statetext import written
 from orchestrator_events.blob import Blob
+from orchestrator_events.budget import Reservation
 from orchestrator_events.record import Record
 from orchestrator_events.workflow import (
     CascadeDetected,
@@ -22,6 +24,8 @@ from orchestrator_events.workflow import (
     StateMerged,
     StateRead,
     StateWritten,
+    SubagentFinished,
+    SubagentSpawned,
     SummaryReported,
 )
 
@@ -50,11 +54,12 @@ class WorkflowSteps:
                 yield from merges(run, event)
             case StateRead() | StateWritten() as event:
                 yield from self.states(run, event)
-            case SummaryReported() as event if run.outcome is not None:
-                if told(event.output) != summary_of(run.outcome):
-                    yield "tells another summary than the phase gave"
+            case SummaryReported() as event:
+                yield from summarises(run, event)
             case CascadeDetected() as event:
                 yield from cascades(run, event)
+            case SubagentSpawned() | SubagentFinished() as event:
+                yield from accounts(run, event)
             case DecisionTakenByUser() as event:
                 decision = run.decision
                 if decision is None or event.choice not in (*decision[2], "provide state"):
@@ -114,11 +119,52 @@ def merges(run: WorkflowRun, event: StateMerged) -> Iterator[str]:
         yield f"says phase {event.phase!r:.80}, its state {after.get('phase')!r:.80}"
 
 
+def summarises(run: WorkflowRun, event: SummaryReported) -> Iterator[str]:
+    """The summary that the phase gave."""
+    if run.outcome is not None and told(event.output) != summary_of(run.outcome):
+        yield "tells another summary than the phase gave"
+
+
 def cascades(run: WorkflowRun, event: CascadeDetected) -> Iterator[str]:
     """As many failures in the window as it says, and enough of them."""
     found = failures_in_window(run.outcomes, CascadeRule(event.threshold, event.window))
     if found != event.failures_in_window or found < event.threshold:
         yield f"counts {event.failures_in_window} failures in its window of {event.window}; there are {found}"
+
+
+def accounts(run: WorkflowRun, event: SubagentSpawned | SubagentFinished) -> Iterator[str]:
+    """What is bought inside a phase is held for before, and settled after."""
+    if isinstance(event, SubagentFinished):
+        yield from settles(run, event)
+    elif event.reservation is not None:
+        yield from reserves(run, event.reservation)
+
+
+def reserves(run: WorkflowRun, held: Reservation) -> Iterator[str]:
+    """What is held for a call, or for a run inside the phase, is within what the budget has left."""
+    ledger = run.ledger
+    if held.key in ledger.holds:
+        yield f"holds for {held.key!r:.80}, which is in flight already"
+        return
+    wanted = {
+        "tokens": held.input_tokens + (held.output_tokens or 0),
+        "input_tokens": held.input_tokens,
+        "output_tokens": held.output_tokens or 0,
+        "money_micro": held.money_micro or 0,
+    }
+    for limit, spent, cap in ledger.sums():
+        left = 0 if cap is None else cap - spent - ledger.held(limit)
+        if cap is not None and wanted[limit] > left:
+            yield f"holds {wanted[limit]} {limit.replace('_', ' ')}, {left} are left"
+
+
+def settles(run: WorkflowRun, event: SubagentFinished) -> Iterator[str]:
+    """What is charged settles what was held, once."""
+    charge = event.charge
+    if call_key(run.run_id, event.subagent_id) not in run.ledger.holds:
+        yield f"charges {event.subagent_id!r:.80}, which is not in flight"
+    if min(charge.input_tokens, charge.output_tokens, charge.money_micro) < 0:
+        yield f"charges {charge}, less than nothing"
 
 
 def told(text: Blob) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.workflow.cascade import CascadeRule
+from orchestrator.workflow.components.bundle import Components
 from orchestrator.workflow.decisions import ChoiceError, Decision, Policy
 from orchestrator.workflow.domain import Domain, DomainError, Phase, load_domain
 from orchestrator.workflow.engine import ParametersError, Workflow
@@ -21,6 +22,7 @@ from orchestrator.workflow.todos import Todo, TodoView, todos_of
 __all__ = [
     "CascadeRule",
     "ChoiceError",
+    "Components",
     "Decision",
     "Domain",
     "DomainError",

@@ -11,8 +11,6 @@ import json
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-import attrs
-
 from orchestrator.adapter_errors import GenerationError, TransientGenerationError
 from orchestrator.answers import checked_answer
 from orchestrator.faults import Fault
@@ -27,9 +25,6 @@ from orchestrator.workflow.phases import FIELDS, PhaseOutcome, PhaseOutcomeError
 from orchestrator.workflow.running import Call
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Reservation
-from orchestrator_events.bus import Question
-from orchestrator_events.decision import Deny, Ruling
-from orchestrator_events.execution import ApprovalAnswered, ApprovalRequested
 from orchestrator_events.run import BudgetOverrun, GenerationRequested
 from orchestrator_events.workflow import PhaseAnswered, PhaseAsked
 
@@ -151,7 +146,7 @@ async def intend(host: PhaseHost, prompt: str, number: int, key: str) -> Call:
     """Fire and commit the intent to call, as those who answer the gate changed it."""
     run = host.it.run
     gate = GenerationRequested(attempt=run.ledger.attempts, prompt=prompt, parameters="{}", max_tokens=None, key=key)
-    ruling = await asked_inside(host, gate)
+    ruling = await host.asked(gate)
     if ruling.deny is not None:
         if ruling.deny.limit:
             raise BudgetReachedError(ruling.deny.limit, ruling.deny.reason)
@@ -168,26 +163,6 @@ async def intend(host: PhaseHost, prompt: str, number: int, key: str) -> Call:
         )
     )
     return run.calls[-1]
-
-
-async def asked_inside(host: PhaseHost, gate: GenerationRequested) -> Ruling:
-    """Put a gate to those who answer it from within a phase, whose own deadline holds; a person is asked here."""
-    run, parts = host.it.run, host.it.parts
-    unopposed = parts.bus.unopposed(gate, run.ledger)
-    if unopposed is not None:
-        return unopposed
-    ruling = await parts.bus.ask(Question(run.run_id, run.lifecycle, run.state, gate, run.ledger))
-    for question in ruling.ask_user if ruling.deny is None else ():
-        await host.record(ApprovalRequested(gate=gate.name, prompt=question.prompt))
-        is_approved = parts.approver is not None and await parts.approver.approve(run.run_id, question.prompt) is True
-        answer = "yes" if is_approved else "no" if parts.approver is not None else "nobody to ask"
-        await host.record(ApprovalAnswered(gate=gate.name, is_approved=is_approved, answer=answer))
-        if not is_approved:
-            ruling = attrs.evolve(ruling, deny=Deny(f"not approved: {question.prompt}"))
-            break
-    if ruling.deny is not None and ruling.reservation is not None:
-        run.ledger.release(ruling.reservation.key)
-    return ruling
 
 
 def request_for(host: PhaseHost, call: Call) -> Request:
@@ -251,5 +226,6 @@ To use a component first, answer with one of these instead; its result comes bac
 {"subagent_spawner": {"action": "spawn", "subagent_type": "IMPLEMENTER", "context": {}}}
 {"metrics_collector": {"action": "record_count", "metric": "files_modified", "value": 1}}
 {"retry_handler": {"operation": "test", "max_retries": 3}}
+{"learning_recorder": {"action": "record", "type": "test", "error": "what went wrong"}}
 """
 BAD: Final = "It cannot be used: {}\n\nAnswer again with one JSON object of the form above, and nothing else.\n"

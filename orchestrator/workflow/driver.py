@@ -19,6 +19,7 @@ from orchestrator.workflow.domain import DONE
 from orchestrator.workflow.executing import execute, out_of_time
 from orchestrator.workflow.filing import read_step, write_step
 from orchestrator.workflow.invocation import Invocation, PhaseHost
+from orchestrator.workflow.losing import settle_lost
 from orchestrator.workflow.merging import merged, summary_of, updates_after
 from orchestrator.workflow.messages import NOT_FOUND, UNWRITABLE
 from orchestrator.workflow.statetext import written
@@ -67,13 +68,15 @@ async def drive(it: Invocation, supervisor: Supervisor, is_overdue: bool) -> Non
         while not run.is_over or await taken_by_callback_or_policy(it):
             await advance(it)
     except asyncio.CancelledError:
-        it.close_host()
+        await it.close_host()
         await close(it, "the task that awaited the workflow was cancelled", "cancelled")
     except JournalError as error:
         await close(it, str(error), "error")
         raise
     except Exception as error:
-        it.close_host()
+        await it.close_host()
+        if run.state == S.EXECUTING:
+            await settle_lost(it, None, "the engine failed")
         if not run.is_over:
             run.fire(ExecutionFailed(reason=describe(error)))
         await close(it, describe(error), "error")

@@ -55,6 +55,7 @@ from orchestrator_events.execution import ExecutionStart, IsolationEstablished
 from orchestrator_events.isolation import IN_PROCESS, LEVELS
 from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
+from orchestrator_events.question import Guard
 from orchestrator_events.subscribers.guard import guard_budget
 from orchestrator_events.subscribers.history import record_history
 from orchestrator_states.workflow import WorkflowState
@@ -128,7 +129,7 @@ class Workflow:
 
     def __attrs_post_init__(self) -> None:
         self.bus.recorder = self.bus.recorder or record_history
-        self.bus.guard = self.bus.guard or guard_budget
+        self.bus.guard = self.discreet_guard(self.bus.guard or guard_budget)
         named: dict[str, Generator] = {name: as_generator(each) for name, each in self.generators.items()}
         if self.generator is not None:
             named.setdefault(DEFAULT, as_generator(self.generator))
@@ -149,6 +150,11 @@ class Workflow:
             policy=self.policy or self.domain.policy,
             answer_limit=self.answer_limit,
         )
+
+    def discreet_guard(self, guard: Guard) -> Guard:
+        """The budget's guard, who reserves for what is sent: a request without secrets."""
+        secrets = self.secrets
+        return guard if secrets is None else lambda gate, ledger: guard(secrets.cleansed(gate), ledger)
 
     def run(self, params: Mapping[str, JSON] | None = None, *, run_id: str | None = None) -> WorkflowResult:
         """`arun` for callers without a loop of their own; blocks until the workflow is done or waits."""

@@ -21,6 +21,7 @@ from orchestrator.workflow.components.port import BudgetReachedError
 from orchestrator.workflow.conversing import converse
 from orchestrator.workflow.domain import Domain, Phase
 from orchestrator.workflow.invocation import Invocation, PhaseHost
+from orchestrator.workflow.losing import settle_lost
 from orchestrator.workflow.phases import PhaseOutcome, PhaseOutcomeError, outcome_of
 from orchestrator.workflow.running import WorkflowRun
 from orchestrator.workflow.updating import update_faults
@@ -35,6 +36,9 @@ from orchestrator_events.workflow import PhaseAbandoned, PhaseFailed, PhaseFinis
 __all__ = ["abandon", "execute", "lost_charge", "out_of_time"]
 
 
+FAILED = "the phase failed"
+
+
 class PhaseError(Exception):
     """The phase failed; the message is the state's `error`."""
 
@@ -45,7 +49,7 @@ async def execute(it: Invocation) -> None:
     phase = it.parts.domain.phase(run.phase)
     ruling = await it.asked(PhaseRequested(phase=phase.id, state=run.state_text))
     if ruling.deny is not None:
-        return denied(it, ruling.deny)
+        return await denied(it, ruling.deny)
     begun = run.clock.monotonic()
     own = None if phase.seconds is None else begun + round(phase.seconds * 1_000_000)
     host = it.host = PhaseHost(it=it, phase=phase.id, ends_us=own)
@@ -54,20 +58,26 @@ async def execute(it: Invocation) -> None:
         start(it, phase, instructions, ruling)
         await it.commit()
         outcome = await it.supervisor.effect(perform(host, phase, instructions), host.remaining_seconds())
+        await settle_lost(it, host, "the phase ended without waiting for it")
         fired = finished(it, phase, outcome, begun)
     except DeadlineError:
         return await out_of_time(it)
     except BudgetReachedError as error:
+        await settle_lost(it, host, "the budget's limit was reached beside it")
         abandon(it, str(error))
         return it.fire(BudgetExhausted(limit=error.limit, detail=error.detail))
     except JournalError:
         raise  # what cannot be recorded is not gone on with
     except (PhaseOutcomeError, PhaseError) as error:
+        await settle_lost(it, host, FAILED)
         fired = failed(it, phase, str(error), begun)
     except Exception as error:  # noqa: BLE001 -- a phase is untrusted: whatever it raises is its error
+        await settle_lost(it, host, FAILED)
         fired = failed(it, phase, describe(error), begun)
     finally:
-        host.is_closed = True  # of this execution: a driver that was dropped may wake in the middle of another
+        host.is_closed = host.journal.is_closed = (
+            True  # of this execution: a driver that was dropped may wake in the middle of another
+        )
     return it.fire(fired)
 
 
@@ -187,10 +197,8 @@ def lost_charge(run: WorkflowRun) -> Charge:
 
 async def out_of_time(it: Invocation) -> None:
     """The phase's own time is over, which is its error; or the budget's, which pauses the workflow."""
-    it.close_host()
-    run = it.run
-    async with it.lock:  # a record of the phase that is being committed
-        pass
+    run, host, it.host = it.run, it.host, None
+    await settle_lost(it, host, "the time was up")
     phase = it.parts.domain.phase(run.phase)
     left = it.remaining_seconds()
     if phase.seconds is not None and (left is None or left > 0):
@@ -200,8 +208,9 @@ async def out_of_time(it: Invocation) -> None:
     return it.fire(BudgetExhausted(limit="seconds", detail=f"the time was up in phase {phase.id}"))
 
 
-def denied(it: Invocation, deny: Deny) -> None:
+async def denied(it: Invocation, deny: Deny) -> None:
     """The budget's denial pauses the workflow; any other aborts it."""
+    await settle_lost(it, None, f"the phase was not executed again: {deny.reason}")
     if deny.limit:
         return it.fire(BudgetExhausted(limit=deny.limit, detail=deny.reason))
     return it.fire(ExecutionCancelled(reason=deny.reason, is_denial=True))

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from orchestrator.asking import ask
 from orchestrator.closing import commit
+from orchestrator.nesting import Parent
 from orchestrator.ports import Approver, Generator
 from orchestrator.retries import RetryPolicy
 from orchestrator.supervision import Supervisor
+from orchestrator.workflow.components.port import PhaseClosedError
 from orchestrator.workflow.components.settings import ComponentSettings
 from orchestrator.workflow.decisions import Decide, Policy
 from orchestrator.workflow.domain import Domain
+from orchestrator.workflow.gating import asked_inside
+from orchestrator.workflow.phasejournal import PhaseJournal
 from orchestrator.workflow.phases import PhaseCall
 from orchestrator.workflow.running import WorkflowRun
 from orchestrator_events.bus import Bus
 from orchestrator_events.clock import Clock
 from orchestrator_events.decision import Ruling
-from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.event import Event, Gate
+from orchestrator_events.execution import ChildStarted, ExecutionStart
 from orchestrator_events.ledger import Ledger
 
 if TYPE_CHECKING:
+    from orchestrator.redaction import Secrets
     from orchestrator.workflow.components.retry import Operation
 
-__all__ = ["Invocation", "Parts", "PhaseClosedError", "PhaseHost"]
+__all__ = ["Invocation", "Parts", "PhaseHost"]
 
 
-class PhaseClosedError(OrchestratorError):
-    """The workflow has gone on without this execution of a phase; nothing is recorded for it any more."""
-
-    def __init__(self, phase: str) -> None:
-        self.phase = phase
-        super().__init__(f"the workflow no longer waits for this execution of phase {phase}")
+GRACE_S: Final = 0.2
+"""Between cancelling what a phase left behind and going on without it, seconds."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -90,11 +92,11 @@ class Invocation:
         """Active time left, seconds; None without a time limit."""
         return self.run.remaining_seconds(self.run.clock.monotonic())
 
-    def close_host(self) -> None:
+    async def close_host(self) -> None:
         """Take nothing more from the phase that was under way."""
-        if self.host is not None:
-            self.host.is_closed = True
-            self.host = None
+        host, self.host = self.host, None
+        if host is not None:
+            await host.settled()
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -106,6 +108,13 @@ class PhaseHost:
     ends_us: int | None
     """Reading of the monotonic clock at which the phase's own time is over; None without a limit."""
     is_closed: bool = False
+    journal: PhaseJournal = attrs.field(init=False)
+    """The run's, as long as the phase lasts."""
+    drivers: set[asyncio.Task[Any]] = attrs.Factory(set[asyncio.Task[Any]])
+    """Tasks that drive children."""
+
+    def __attrs_post_init__(self) -> None:
+        self.journal = PhaseJournal(self.it.run.journal)
 
     @property
     def run_id(self) -> str:
@@ -132,6 +141,62 @@ class PhaseHost:
     def generators(self) -> Mapping[str, Generator]:
         """Generators by name."""
         return self.it.parts.generators
+
+    @property
+    def bus(self) -> Bus:
+        """The run's bus."""
+        return self.it.parts.bus
+
+    @property
+    def approver(self) -> Approver | None:
+        """Who is asked where a subscriber asks for a person."""
+        return self.it.parts.approver
+
+    @property
+    def secrets(self) -> Secrets | None:
+        """Values that no record may show."""
+        return self.it.run.secrets
+
+    async def asked(self, gate: Gate) -> Ruling:
+        """Put a gate to those who answer it, the budget last."""
+        return await asked_inside(self, gate)
+
+    async def begin(self, child_id: str, lifecycle: str, *events: Event) -> Parent:
+        """Announce a child, unless it was, with these events."""
+        told = () if self.announced(child_id) else (ChildStarted(child_id=child_id, lifecycle=lifecycle),)
+        if told or events:
+            await self.record(*told, *events)
+        start = self.it.run.records[0].event
+        root = start.root_id if isinstance(start, ExecutionStart) else ""
+        return Parent(root_id=root or self.run_id, run_id=self.run_id, sequence=self.announced(child_id))
+
+    def announced(self, child_id: str) -> int:
+        """The record that announced a child; 0 when none did."""
+        events = (record for record in self.it.run.records if isinstance(record.event, ChildStarted))
+        return next((each.sequence for each in events if getattr(each.event, "child_id", "") == child_id), 0)
+
+    @contextmanager
+    def driving(self) -> Iterator[None]:
+        """The current task drives a child."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.drivers.add(task)
+        try:
+            yield
+        finally:
+            self.drivers.discard(task)
+
+    async def settled(self) -> None:
+        """Take nothing more from the phase: runs that it left end in order, as far as they give way in a moment."""
+        left = self.drivers - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=GRACE_S)
+        self.is_closed = True
+        async with self.it.lock:
+            pass
+        await self.journal.settled()
 
     async def record(self, *events: Event) -> tuple[Event, ...]:
         """Fire and commit events in one transaction; PhaseClosedError once the workflow has gone on."""

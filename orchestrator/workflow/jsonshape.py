@@ -54,7 +54,16 @@ def schema_faults(schema: JSON, path: str) -> Iterator[Fault]:
     for keyword in ("enum", "required"):
         if keyword in schema and not isinstance(schema[keyword], list):
             yield Fault(step(path, keyword), "expected an array")
+    yield from required_faults(schema, path)
     yield from inner_faults(schema, path)
+
+
+def required_faults(schema: Schema, path: str) -> Iterator[Fault]:
+    """Names of required keys that are no names."""
+    required = schema.get("required")
+    for index, name in enumerate(required if isinstance(required, list) else ()):
+        if not isinstance(name, str):
+            yield Fault(step(step(path, "required"), index), f"expected a string, found {type(name).__name__}")
 
 
 def inner_faults(schema: Schema, path: str) -> Iterator[Fault]:
@@ -77,7 +86,7 @@ def value_faults(value: JSON, schema: Schema, path: str = "$") -> Iterator[Fault
     if kinds and not any(is_of(value, kind) for kind in kinds):
         yield Fault(path, f"expected {' or '.join(kinds)}, found {kind_of(value)}")
         return
-    if "enum" in schema and not any(type(value) is type(choice) and value == choice for choice in schema["enum"]):
+    if "enum" in schema and not any(is_equal(value, choice) for choice in schema["enum"]):
         yield Fault(path, f"expected one of {', '.join(repr(choice) for choice in schema['enum'])}")
     if isinstance(value, dict):
         yield from object_faults(value, schema, path)
@@ -109,10 +118,23 @@ def kinds_of(schema: Schema) -> list[str]:
 
 
 def is_of(value: JSON, kind: str) -> bool:
-    """Whether a value is of a type; a boolean is no number, and 1.0 is no integer."""
+    """Whether a value is of a type; a boolean is no number, and 1.0 is an integer, as in JSON Schema."""
     if isinstance(value, bool):
         return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
     return isinstance(value, KINDS[kind])
+
+
+def is_equal(value: JSON, other: JSON) -> bool:
+    """Whether two values are one in JSON Schema: 1 is 1.0, and true is not 1, however deep."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(is_equal(value[name], other[name]) for name in value)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(is_equal, value, other))
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    return bool(value == other)
 
 
 def kind_of(value: JSON) -> str:

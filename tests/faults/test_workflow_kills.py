@@ -10,20 +10,24 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import attrs
 import pytest
 
+from orchestrator.audit import audit
+from orchestrator.export import export_json
+from orchestrator.importing import parse_export
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.workflow.examples.software_epic.epics import SHIPPED
 from orchestrator_events.record import Entry
 
 VICTIM = Path(__file__).with_name("workflow_victim.py")
-PLACES = (
-    "before:1", "after:1", "rename:2", "after:9", "generate:1", "program:2", "phased:3", "phased:6", "rename:12",
-    "after:40",
-)  # fmt: skip
+PLACES = ("before:1", "rename:2", "program:2", "phased:3", "after:40")
+FURTHER_PLACES = ("after:1", "after:9", "generate:1", "phased:6", "rename:12")
 """Those around which most can go wrong: the rename to the id, a call, a suite, what a phase has done, the end."""
+STEP = 12
+"""Of the places of a workflow, one in so many is tried; all of them in the long mode."""
 MOST_KILLS = 300
 
 
@@ -38,7 +42,7 @@ class Ended:
     @property
     def end(self) -> dict[str, Any]:
         """What must be the same, however often the workflow was cut off."""
-        return {name: value for name, value in self.told.items() if name != "counts"}
+        return {name: value for name, value in self.told.items() if name not in ("counts", "places")}
 
 
 def victim(directory: Path, action: str, place: str = "nowhere") -> Ended:
@@ -57,6 +61,16 @@ def entries(directory: Path) -> list[Entry]:
             return [entry async for entry in journal.read("victim")]
 
     return asyncio.run(read())
+
+
+def findings(directory: Path) -> tuple[object, ...]:
+    """What the audit of the workflow and the runs inside it finds."""
+
+    async def exported() -> str:
+        with SqliteJournal(directory / "journal.sqlite") as journal:
+            return await export_json(journal, "victim")
+
+    return audit(parse_export(asyncio.run(exported()))).findings
 
 
 def prepared(directory: Path) -> Path:
@@ -80,9 +94,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     return ended
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_killed_and_resumed(place: str, place_of_work: Path, undisturbed: Ended) -> None:
+@pytest.mark.parametrize("place", PLACES + FURTHER_PLACES)
+def test_killed_and_resumed(place: str, place_of_work: Path, undisturbed: Ended, is_long: bool) -> None:
     """Resume comes to the same end; nothing recorded changes; at most the phase in flight is executed again."""
+    if place in FURTHER_PLACES and not is_long:
+        pytest.skip("the shorter list; all of them with ORCHESTRATOR_FAULTS=long")
     assert victim(place_of_work, "run", place).code == -9
     before = entries(place_of_work)
     if not before:
@@ -97,6 +113,7 @@ def test_killed_and_resumed(place: str, place_of_work: Path, undisturbed: Ended)
     assert after[: len(before)] == before
     executed = [entry.record.event.name for entry in after].count("phase:started")
     cut_off = [entry.record.event.name for entry in after].count("phase:abandoned")
+    assert findings(place_of_work) == ()
     assert (executed - cut_off, cut_off <= 1) == (undisturbed.told["counts"]["phase"] + 1, True)
 
 
@@ -109,25 +126,34 @@ def test_killed_and_resumed(place: str, place_of_work: Path, undisturbed: Ended)
     ],
 )
 def test_killed_at_every_place_of_one_workflow(
-    side: str, kinds: set[str], place_of_work: Path, undisturbed: Ended
+    side: str, kinds: set[str], place_of_work: Path, undisturbed: Ended, is_long: bool
 ) -> None:
     """One workflow, killed once at each boundary of its events or inside each of its effects, comes to the same end.
 
     Every process dies at the first place that none before it died at, so that the last one goes through undisturbed.
+    Outside the long mode, one place in twelve is tried.
     """
-    ended = victim(place_of_work, "run", f"new:{side}")
+    step = 1 if is_long else STEP
+    place = f"new:{side}:{step}"
+    ended = victim(place_of_work, "run", place)
     kills = 0
     while ended.code == -9:
         kills += 1
         assert kills < MOST_KILLS, (place_of_work / "killed").read_text()
-        ended = victim(place_of_work, "resume" if entries(place_of_work) else "run", f"new:{side}")
+        ended = victim(place_of_work, "resume" if entries(place_of_work) else "run", place)
     killed = (place_of_work / "killed").read_text().splitlines()
-    assert (len(set(killed)), {key.partition(":")[0] for key in killed}) == (kills, kinds)
-    assert kills >= undisturbed.told["counts"].get(side, 30)
+    places = [key for key in undisturbed.told["places"] if key.partition(":")[0] in kinds]
+    known = {key for key in places if crc32(key.encode()) % step == 0}
+    assert (len(set(killed)), set(killed) >= known, {key.partition(":")[0] for key in killed} <= kinds) == (
+        kills,
+        True,
+        True,
+    )
     if "there is nothing left to do" in ended.error:  # the last place is after the last append
         ended = attrs.evolve(ended, code=0, told=undisturbed.told)
     assert (ended.code, ended.end) == (0, undisturbed.end), ended.error
     assert [entry.record.event.name for entry in entries(place_of_work)].count("workflow:completed") == 1
+    assert findings(place_of_work) == ()
 
 
 def test_a_call_that_was_paid_for_is_not_made_again(place_of_work: Path) -> None:

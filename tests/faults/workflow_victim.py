@@ -6,7 +6,8 @@ PLACE is `before:N` or `after:N` (the N-th append), `phase:N` or `phased:N` (as 
 work and not yet said so), `generate:N` (inside the N-th call), `program:N` (as the N-th program is started: a suite),
 `rename:N` (as the N-th state file is put into its place), `new:before`, `new:after` or `new:inside` (at the first
 place before an append, after one, or inside an effect, that no process before was killed at; they are told apart by
-the phases that have an outcome, and kept in DIRECTORY/killed), or `nowhere`. DIRECTORY/epic holds the epic.
+the phases that have an outcome, and kept in DIRECTORY/killed; with `:N` behind it about every N-th of them), or
+`nowhere`. DIRECTORY/epic holds the epic.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import attrs
 
@@ -43,6 +45,8 @@ class Killer:
     directory: Path
     place: str
     counts: Counter[str] = attrs.Factory(Counter)
+    places: set[str] = attrs.Factory(set[str])
+    """Places that this process has reached, as they are told apart."""
     outcomes: int = 0
     """Phases that have an outcome so far, over all processes."""
 
@@ -52,13 +56,25 @@ class Killer:
         if self.place == f"{what}:{self.counts[what]}":
             os.kill(os.getpid(), signal.SIGKILL)
         known, key = self.directory / "killed", f"{what}:{self.outcomes}:{detail}"
-        is_wanted = self.place == f"new:{what if what in ('before', 'after') else 'inside'}"
+        self.places.add(key)
+        side, _, step = self.place.removeprefix("new:").partition(":")
+        is_wanted = side == side_of(what) and is_chosen(key, int(step or 1))
         if is_wanted and (not known.exists() or key not in known.read_text().splitlines()):
             with known.open("a") as file:
                 file.write(f"{key}\n")
                 file.flush()
                 os.fsync(file.fileno())
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def side_of(what: str) -> str:
+    """Where a place is: before or after an append, or inside an effect."""
+    return what if what in ("before", "after") else "inside"
+
+
+def is_chosen(key: str, step: int) -> bool:
+    """Whether a place is among about every `step`-th, the same ones each time."""
+    return crc32(key.encode()) % step == 0
 
 
 class WatchedJournal(SqliteJournal):
@@ -75,10 +91,13 @@ class WatchedJournal(SqliteJournal):
 
     async def append(self, batch: Batch) -> None:
         """Append, with a chance to die on either side."""
-        last = batch.records[-1].event.name
+        event = batch.records[-1].event
+        inside = batch.run_id.removeprefix(RUN_ID)  # a child's records are places of their own, attempt by attempt
+        last = ":".join(filter(None, (inside, str(getattr(event, "attempt", "")) if inside else "", event.name)))
         self.killer.here("before", last)
         await super().append(batch)
-        self.killer.outcomes += len([record for record in batch.records if record.event.name in OUTCOMES])
+        told = [record for record in batch.records if record.event.name in OUTCOMES]
+        self.killer.outcomes += len(told)
         self.killer.here("after", last)
 
 
@@ -143,7 +162,8 @@ def main(directory: Path, action: str, place: str) -> None:
     state = {name: value for name, value in result.state.items() if name not in volatile}
     modules = {path.name: path.read_text() for path in (directory / "workspace" / "source").iterdir()}
     way = [record.target for record in result.records if record.lifecycle == domain.name]
-    sys.stdout.write(json.dumps({"state": state, "modules": modules, "way": way, "counts": killer.counts}) + "\n")
+    told = {"state": state, "modules": modules, "way": way, "counts": killer.counts, "places": sorted(killer.places)}
+    sys.stdout.write(json.dumps(told) + "\n")
 
 
 if __name__ == "__main__":

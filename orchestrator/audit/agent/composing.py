@@ -8,13 +8,15 @@ from typing import Final
 from orchestrator.agent.ports import Message
 from orchestrator_events.agent import ContextInjected
 
-__all__ = ["CLOSING_REMINDER", "GREEN", "composed"]
+__all__ = ["CLOSING_REMINDER", "CUT_SHORT", "GREEN", "composed"]
 
 CLOSING_REMINDER: Final = (
     "The limit of {limit} is reached: this is your last turn, and no tool is left. "
     "Answer now with what you have, and say what is unfinished."
 )
 """What the one call without tools ends with."""
+CUT_SHORT: Final = "The run reached its limit of {} before it was finished."
+"""The answer of a run that a limit ended before the model had said a word."""
 GREEN: Final = "Done: {} of {} cases pass."
 """The answer of a run that a green verification ended before the model had said a word."""
 

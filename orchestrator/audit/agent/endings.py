@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from orchestrator.agent.run import AgentRun
-from orchestrator.audit.agent.composing import GREEN
+from orchestrator.audit.agent.composing import CUT_SHORT, GREEN
 from orchestrator_events.agent import AnswerGiven, PromptComplete
 from orchestrator_events.execution import ExecutionEnd, OrchestratorComplete
 from orchestrator_events.record import Record
@@ -70,6 +70,8 @@ def answered(run: AgentRun, event: AnswerGiven) -> Iterator[str]:
         allowed.add(run.answer.text)
     if run.state == AgentState.VERIFYING and last is not None and run.progress.is_green and not run.text:
         allowed.add(GREEN.format(last.passed, last.total))
+    if run.state == AgentState.CONCLUDING and not run.text.strip() and run.exhausted is not None:
+        allowed = {CUT_SHORT.format(run.exhausted.limit.replace("_", " "))}
     if text not in allowed:
         yield f"answers {text!r:.80}, the model's last word is {run.text!r:.80}"
     asks = run.answer is not None and bool(run.answer.calls)

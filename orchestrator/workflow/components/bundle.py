@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 import attrs
 
+from orchestrator.ports import Generator
+from orchestrator.workflow.components.children import Children
 from orchestrator.workflow.components.learnings import Learnings
 from orchestrator.workflow.components.metrics import MetricsCollector
 from orchestrator.workflow.components.port import ComponentHost
@@ -37,6 +39,10 @@ class Components:
     metrics: MetricsCollector
     learnings: Learnings
     subagents: Subagents
+    children: Children
+    """Runs inside the phase, under the workflow's budget and in its journal."""
+    generators: Mapping[str, Generator]
+    """The workflow's generators by name."""
     loop: asyncio.AbstractEventLoop | None = None
     """The loop that the run is driven in."""
 
@@ -68,5 +74,7 @@ def components_for(
         metrics=MetricsCollector(settings.metrics_collector, host),
         learnings=learnings,
         subagents=Subagents(settings.subagent_spawner, host),
+        children=Children(host),
+        generators=host.generators,
         loop=asyncio.get_running_loop(),
     )

@@ -17,17 +17,18 @@ from orchestrator.ports import Generator, Request
 from orchestrator.supervision import DeadlineError
 from orchestrator.wording import describe
 from orchestrator.workflow.components.answering import OutputError, output_of
+from orchestrator.workflow.components.childrecords import open_drives
 from orchestrator.workflow.components.context import json_of
 from orchestrator.workflow.components.deadlines import within
-from orchestrator.workflow.components.port import BudgetReachedError, ComponentHost, call_key
+from orchestrator.workflow.components.port import BudgetReachedError, CallDeniedError, ComponentHost, call_key
 from orchestrator.workflow.components.prompting import prompt_of
 from orchestrator.workflow.components.roles import STATUSES, Role
 from orchestrator.workflow.components.subagentresult import Status, SubagentResult
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge, Reservation, Usage
+from orchestrator_events.decision import Ruling
 from orchestrator_events.event import Event
-from orchestrator_events.ledger import Refusal
-from orchestrator_events.run import BudgetOverrun
+from orchestrator_events.run import BudgetOverrun, GenerationRequested
 from orchestrator_events.workflow import SubagentFinished, SubagentSpawned
 
 __all__ = ["MALFORMED", "call_once", "lost_calls", "result_of"]
@@ -68,7 +69,8 @@ async def call_once(
 ) -> tuple[SubagentResult, TransientGenerationError | None]:
     """Reserve, commit the intent, call, and commit what came of it; and the error, where trying again may help.
 
-    BudgetReachedError when nothing can be reserved; GeneratorUnavailableError once that is recorded.
+    BudgetReachedError when nothing can be reserved, CallDeniedError when somebody denies it; GeneratorUnavailableError
+    once that is recorded.
     """
     spawned = await intend(host, role, subagent_id, context)
     begun = host.clock.monotonic()
@@ -101,12 +103,24 @@ async def ending_of(
 
 
 async def intend(host: ComponentHost, role: Role, subagent_id: str, context: str) -> SubagentSpawned:
-    """Hold the worst case and commit the intent; as it is recorded, which is what is sent."""
+    """Ask the gate, hold the worst case and commit the intent; as it is recorded, which is what is sent."""
     ledger, key = host.ledger, call_key(host.run_id, subagent_id)
-    held = ledger.reserve(key, ledger.attempts, prompt_of(role, context), role.max_tokens)
-    if isinstance(held, Refusal):
-        raise BudgetReachedError(held.limit, held.detail)
-    event = SubagentSpawned(subagent_id=subagent_id, role=role.name, context=Blob(context), reservation=held)
+    prompt = prompt_of(role, context)
+    ruling = await host.asked(
+        GenerationRequested(
+            attempt=ledger.attempts, prompt=prompt, parameters="{}", max_tokens=role.max_tokens, key=key
+        )
+    )
+    if ruling.deny is not None:
+        if ruling.deny.limit:
+            raise BudgetReachedError(ruling.deny.limit, ruling.deny.reason)
+        raise CallDeniedError(ruling.deny.reason)
+    event = SubagentSpawned(
+        subagent_id=subagent_id,
+        role=role.name,
+        context=Blob(changed_text(context, ruling)),
+        reservation=ruling.reservation or Reservation(key=key),
+    )
     try:
         recorded = (await host.record(event))[0]
     except BaseException:
@@ -116,16 +130,27 @@ async def intend(host: ComponentHost, role: Role, subagent_id: str, context: str
     return recorded
 
 
+def changed_text(context: str, ruling: Ruling) -> str:
+    """What is recorded of a call: its context, or the request that those who answer the gate made of it."""
+    gate = ruling.gate
+    if not isinstance(gate, GenerationRequested):
+        return context
+    taken = [attrs.asdict(each) for each in ruling.taken]
+    asked = Blob(context).digest
+    return json_of({"asked": asked, "prompt": gate.prompt, "parameters": gate.parameters, "decisions": taken})
+
+
 def request_for(host: ComponentHost, role: Role, spawned: SubagentSpawned, number: int) -> Request:
     """What the generator is asked."""
     held = spawned.reservation
     assert held is not None
+    text = spawned.context.data.decode()
     times = [seconds for seconds in (role.seconds, host.remaining_seconds()) if seconds is not None]
     return Request(
         run_id=host.run_id,
         attempt=number,
-        prompt=prompt_of(role, spawned.context.data.decode()),
-        parameters={},
+        prompt=prompt_of(role, text),
+        parameters=json.loads(json.loads(text).get("parameters", "{}")),
         language="json",
         max_tokens=held.output_tokens,
         seconds=min(times, default=None),
@@ -196,8 +221,12 @@ def result_of(role: str, event: SubagentFinished) -> SubagentResult:
 
 
 def lost_calls(history: Sequence[Event], reason: str, flying: Iterable[str] = ()) -> tuple[SubagentFinished, ...]:
-    """The ends of calls that began, have none and are not under way: charged with all that was held for them."""
+    """The ends of calls that began, have none and are not under way: charged with all that was held for them.
+
+    Runs inside the phase are left out: their own records say what they cost.
+    """
     finished = {event.subagent_id for event in history if isinstance(event, SubagentFinished)}.union(flying)
+    finished.update(drive.subagent_id for drive in open_drives(history))
     return tuple(
         SubagentFinished(
             subagent_id=event.subagent_id,

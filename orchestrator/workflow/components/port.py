@@ -6,21 +6,30 @@ its attempts counted, its learnings kept, and the answers of its subagents paid 
 
 One execution of a phase lasts until `phase:finished` or `phase:failed`; a `phase:started` that follows neither is the
 same execution, begun again. The hold of a subagent's call in the ledger is `call_key(run_id, subagent_id)`: the fold
-of `subagent:finished` settles it, so the sum in `phase:finished` is told and not charged once more.
+of `subagent:finished` settles it, so the sum in `phase:finished` is told and not charged once more. Runs inside a phase
+are children of the run (see children.py), whose sums are told and settled in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
 
-from orchestrator.ports import Generator
+from orchestrator.nesting import Parent
+from orchestrator.ports import Approver, Generator
+from orchestrator_events.bus import Bus
 from orchestrator_events.clock import Clock
+from orchestrator_events.decision import Ruling
 from orchestrator_events.errors import OrchestratorError
-from orchestrator_events.event import Event
+from orchestrator_events.event import Event, Gate
+from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
 
-__all__ = ["BudgetReachedError", "ComponentHost", "call_key"]
+if TYPE_CHECKING:
+    from orchestrator.redaction import Secrets
+
+__all__ = ["BudgetReachedError", "CallDeniedError", "ComponentHost", "PhaseClosedError", "call_key"]
 
 
 class BudgetReachedError(OrchestratorError):
@@ -30,6 +39,22 @@ class BudgetReachedError(OrchestratorError):
         self.limit = limit
         self.detail = detail
         super().__init__(f"the budget's limit {limit} is reached ({detail}): raise it and resume")
+
+
+class CallDeniedError(OrchestratorError):
+    """Somebody who answers a gate denied a call; `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"the call was denied: {reason}")
+
+
+class PhaseClosedError(OrchestratorError):
+    """The workflow has gone on without this execution of a phase; nothing is recorded for it any more."""
+
+    def __init__(self, phase: str) -> None:
+        self.phase = phase
+        super().__init__(f"the workflow no longer waits for this execution of phase {phase}")
 
 
 class ComponentHost(Protocol):
@@ -68,12 +93,44 @@ class ComponentHost(Protocol):
         """Generators by name."""
         ...
 
+    @property
+    def journal(self) -> Journal:
+        """Where children of the run are recorded; it takes nothing more once the phase is over."""
+        ...
+
+    @property
+    def bus(self) -> Bus:
+        """The run's bus."""
+        ...
+
+    @property
+    def approver(self) -> Approver | None:
+        """Who is asked where a subscriber asks for a person."""
+        ...
+
+    @property
+    def secrets(self) -> Secrets | None:
+        """Values that no record may show."""
+        ...
+
+    def driving(self) -> AbstractContextManager[None]:
+        """Entered while the current task drives a child, which is cancelled where the phase leaves it behind."""
+        ...
+
     async def record(self, *events: Event) -> tuple[Event, ...]:
         """Fire and commit events of the run in one transaction; the events as recorded, secrets taken out.
 
         May be called from tasks side by side. Raises JournalError; a phase that the driver no longer waits for gets
         an error too, and nothing is recorded.
         """
+        ...
+
+    async def asked(self, gate: Gate) -> Ruling:
+        """Put a gate to those who answer it, a person where they ask for one, the budget last."""
+        ...
+
+    async def begin(self, child_id: str, lifecycle: str, *events: Event) -> Parent:
+        """Announce a child of the run, unless it was announced, with these events; committed when this returns."""
         ...
 
     def remaining_seconds(self) -> float | None:

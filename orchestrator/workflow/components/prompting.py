@@ -39,6 +39,8 @@ def context_text(context: BoundedContext, reason: str = "") -> str:
 def prompt_of(role: Role, recorded: str) -> str:
     """The prompt for a role, from the context as it was recorded."""
     given: Mapping[str, JSON] = json.loads(recorded)
+    if "prompt" in given:  # those who answer the gate made another of it
+        return str(given["prompt"])
     schema = json.dumps(dict(role.output_schema), ensure_ascii=False, indent=2)
     parts: list[Part] = [
         f"# Role: {role.name}\n\n{role.instructions}\n\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
@@ -36,13 +37,19 @@ class Earlier:
                 asked[event.subagent_id] = event
             elif isinstance(event, SubagentFinished) and is_known(event) and event.subagent_id in asked:
                 call = asked[event.subagent_id]
-                results[call.role, call.context.digest].append(result_of(call.role, event))
+                results[call.role, asked_for(call)].append(result_of(call.role, event))
         return cls(results)
 
     def taken(self, role: str, context_digest: str) -> SubagentResult | None:
         """The next result of a role for a context; None when there is none left."""
         waiting = self.results.get((role, context_digest))
         return waiting.popleft() if waiting else None
+
+
+def asked_for(call: SubagentSpawned) -> str:
+    """Digest of the context that the phase gave, whatever was made of it at the gate."""
+    given = json.loads(call.context.data)
+    return str(given.get("asked", call.context.digest)) if "prompt" in given else call.context.digest
 
 
 def is_known(event: SubagentFinished) -> bool:

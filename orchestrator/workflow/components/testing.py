@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 import attrs
 
-from orchestrator.ports import Generator
+from orchestrator.journal.memory import MemoryJournal
+from orchestrator.nesting import Parent
+from orchestrator.ports import Approver, Generator
 from orchestrator.testing.clock import ManualClock
 from orchestrator.workflow.components.bundle import Components, components_for
 from orchestrator.workflow.components.port import call_key
 from orchestrator.workflow.components.retry import Operation
 from orchestrator.workflow.components.settings import ComponentSettings
 from orchestrator_events.budget import Budget
+from orchestrator_events.bus import Bus, Question
 from orchestrator_events.canonical import writer
+from orchestrator_events.decision import Ruling
 from orchestrator_events.errors import JournalError
-from orchestrator_events.event import Event
+from orchestrator_events.event import Event, Gate
+from orchestrator_events.execution import ChildStarted
+from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
+from orchestrator_events.subscribers.guard import guard_budget
 from orchestrator_events.workflow import SubagentFinished, SubagentSpawned
+
+if TYPE_CHECKING:
+    from orchestrator.redaction import Secrets
 
 __all__ = ["RecordingHost"]
 
@@ -46,6 +58,11 @@ class RecordingHost:
     operations: dict[str, Operation] = attrs.field(factory=dict)
     seconds: float | None = None
     """Time left; it does not pass."""
+    journal: Journal = attrs.field(factory=MemoryJournal)
+    """Where children are recorded."""
+    bus: Bus = attrs.field(factory=lambda: Bus(guard=guard_budget))
+    approver: Approver | None = None
+    secrets: Secrets | None = None
     breaks_after: int | None = None
     """How many commits succeed before the journal breaks; None: all."""
     commits: list[tuple[Event, ...]] = attrs.field(factory=list, init=False)
@@ -71,6 +88,25 @@ class RecordingHost:
         self.commits.append(events)
         self.fold(events)
         return events
+
+    async def asked(self, gate: Gate) -> Ruling:
+        """Put a gate to the bus."""
+        ruling = await self.bus.ask(Question(self.run_id, "workflow", "executing", gate, self.ledger))
+        if ruling.deny is not None and ruling.reservation is not None:
+            self.ledger.release(ruling.reservation.key)
+        return ruling
+
+    async def begin(self, child_id: str, lifecycle: str, *events: Event) -> Parent:
+        """Announce a child, unless it was; its sequence is its place in the history."""
+        announced = ChildStarted(child_id=child_id, lifecycle=lifecycle)
+        told = () if announced in self.history else (announced,)
+        if told or events:
+            await self.record(*told, *events)
+        return Parent(root_id=self.run_id, run_id=self.run_id, sequence=self.history.index(announced) + 1)
+
+    def driving(self) -> AbstractContextManager[None]:
+        """Nothing is cancelled here."""
+        return nullcontext()
 
     def remaining_seconds(self) -> float | None:
         """The time that is left."""

@@ -163,6 +163,6 @@ def test_runs_of_lifecycles_without_a_fold(monkeypatch: pytest.MonkeyPatch) -> N
             await load_run(journal, "w")
         return await load_execution(journal, await find_run(journal, "last"))
 
-    monkeypatch.setattr("orchestrator.history.FOLDS", {})
+    monkeypatch.setattr("orchestrator.folding.FOLDS", {})
     run = asyncio.run(loaded())
     assert (type(run), run.state, run.sequence) == (RecordedExecution, "reading", 2)

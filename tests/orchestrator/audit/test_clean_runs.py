@@ -19,8 +19,8 @@ from orchestrator.journal.memory import MemoryJournal
 from orchestrator.testing import ScriptedEvaluator, ScriptedGenerator
 
 CHECKS = (
-    "chain", "head", "records", "digests", "table", "spec", "moves", "markers", "isolation", "attempts", "prompts", "consents",
-    "budget", "verdicts", "results",
+    "chain", "head", "records", "digests", "table", "spec", "moves", "markers", "isolation", "attempts", "prompts",
+    "consents", "budget", "verdicts", "results",
 )  # fmt: skip
 
 

@@ -135,6 +135,30 @@ def test_schemas() -> None:
     ]
 
 
+def test_names_of_required_keys_are_strings() -> None:
+    """A schema that requires what is no name is refused when it is loaded, and says where."""
+    faults = [str(fault) for fault in schema_faults({"items": {"required": ["a", [1], True]}}, "$")]
+    assert [fault.partition(":")[0] for fault in faults] == ["$.items.required[1]", "$.items.required[2]"]
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "fits"),
+    [
+        (1.0, {"type": "integer"}, True),
+        (1.5, {"type": "integer"}, False),
+        (True, {"type": "integer"}, False),
+        (1.0, {"enum": [1]}, True),
+        ([True], {"enum": [[1]]}, False),
+        ({"a": {"b": 1}}, {"enum": [{"a": {"b": True}}]}, False),
+        ({"a": [1, {"b": False}]}, {"enum": [{"a": [1.0, {"b": False}]}]}, True),
+        (0, {"enum": [False]}, False),
+    ],
+)
+def test_values_are_compared_as_json_schema_does(value: object, schema: dict[str, Any], fits: bool) -> None:
+    """1.0 is an integer and is 1; true is neither, however deep it stands."""
+    assert (not list(value_faults(value, schema))) is fits
+
+
 def test_the_list() -> None:
     """Phases before the current one are completed, those after it pending, and the item is under way."""
     view = todos_of(DOMAIN, {**STATE, "current_item": "login page"})

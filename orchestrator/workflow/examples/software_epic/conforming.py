@@ -9,14 +9,12 @@ from orchestrator.candidate import Candidate
 from orchestrator.configuration import PYTEST
 from orchestrator.engine import Orchestrator
 from orchestrator.evaluators.command import CommandEvaluator
-from orchestrator.history import load_run, report_of
-from orchestrator.journal.sqlite import SqliteJournal
-from orchestrator.outcome import RunReport
+from orchestrator.outcome import Exhausted, Passed
 from orchestrator.ports import Generator, Submission, Verdict
+from orchestrator.workflow.components.bundle import Components
 from orchestrator.workflow.examples.software_epic.epics import Epic
 from orchestrator.workspace import read_files, write_files
 from orchestrator_events.budget import Budget
-from orchestrator_states.run import RunState
 
 __all__ = ["conformed", "keep_module", "tested"]
 
@@ -26,28 +24,15 @@ LARGEST = 1_000_000
 
 
 async def conformed(
-    epic: Epic, story: str, notes: Iterable[str], *, run_id: str, generator: Generator, workspace: Path
-) -> RunReport:
-    """The run's result; one that was cut off goes on, and one that passed is not run again."""
-    with journal_in(workspace) as journal:
-        orchestrator = Orchestrator(
-            generator=generator,
-            evaluator=evaluator_of(epic, (story,), f"{story}.py"),
-            budget=Budget(attempts=ATTEMPTS),
-            journal=journal,
-        )
-        if run_id not in await journal.run_ids():
-            return await orchestrator.arun(epic.spec(story, notes), run_id=run_id)
-        run = await load_run(journal, run_id)
-        if run.state in (RunState.PASSED, RunState.EXHAUSTED):
-            return report_of(run)
-        return await orchestrator.aresume(run_id)
-
-
-def journal_in(workspace: Path) -> SqliteJournal:
-    """The journal of the conformance runs, beside the modules they write."""
-    workspace.mkdir(parents=True, exist_ok=True)
-    return SqliteJournal(workspace / "conformance.sqlite")
+    components: Components, epic: Epic, story: str, notes: Iterable[str], *, part: str, generator: Generator
+) -> Passed | Exhausted:
+    """The result of a run inside the phase; one that was cut off goes on, and one that passed is not run again."""
+    orchestrator = Orchestrator(
+        generator=generator,
+        evaluator=evaluator_of(epic, (story,), f"{story}.py"),
+        budget=Budget(attempts=ATTEMPTS),
+    )
+    return await components.children.conform(epic.spec(story, notes), orchestrator, part=part)
 
 
 def keep_module(workspace: Path, story: str, candidate: Candidate) -> None:

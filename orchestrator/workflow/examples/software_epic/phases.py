@@ -61,12 +61,12 @@ async def implement(state: State, components: Components) -> PhaseOutcome:
     """03-implement: a conformance run writes the module, until the story's suite passes or the attempts are used up."""
     story, workspace = state["current_story"], Path(state["workspace"])
     report = await conformed(
+        components,
         epic_of(state),
         story,
         state["review_notes"],
-        run_id=f"{state['workflow_id']}.{story}.{state['review_round']}",
+        part=f"{story}.{state['review_round']}",
         generator=generator_of(components),
-        workspace=workspace,
     )
     if not isinstance(report, Passed):
         return PhaseOutcome("06-complete", {"outcome": "failed"}, f"{story}: no module conforms, {report.state}.")
@@ -88,9 +88,9 @@ async def test(state: State, components: Components) -> PhaseOutcome:
         return len(verdict.results)
 
     async def fix(failure: FailedAttempt) -> str:
-        run_id = f"{state['workflow_id']}.{story}.{state['review_round']}.fix{failure.attempt}"
+        part = f"{story}.{state['review_round']}.{failure.attempt}"
         report = await conformed(
-            epic, story, [failure.error], run_id=run_id, generator=generator_of(components), workspace=workspace
+            components, epic, story, [failure.error], part=part, generator=generator_of(components)
         )
         if not isinstance(report, Passed):
             return "no other module conforms"
@@ -141,6 +141,6 @@ def epic_of(state: State) -> Epic:
 
 def generator_of(components: Components) -> Generator:
     """The workflow's generator, which writes the modules as well."""
-    for generator in components.subagents.host.generators.values():
+    for generator in components.generators.values():
         return generator
     raise GeneratorUnavailableError("the workflow has no generator: name one with --generator or --config")
