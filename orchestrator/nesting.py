@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from orchestrator_events.budget import Budget, Charge, Reservation
+from orchestrator.allotment import Allotment
+from orchestrator.charges import charged_before, charged_by, less, plus
+from orchestrator_events.budget import Charge, Reservation
 from orchestrator_events.bus import Bus
 from orchestrator_events.clock import Clock
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.event import Event
 from orchestrator_events.execution import ChildEnded, ChildStarted, ExecutionStart
 from orchestrator_events.journal import Head, Journal
-from orchestrator_events.ledger import Ledger
 from orchestrator_events.record import Record
 
 if TYPE_CHECKING:
@@ -72,57 +73,6 @@ class Parent:
     def named(self) -> dict[str, Any]:
         """The fields of `execution:start` that name it."""
         return {"root_id": self.root_id, "parent_id": self.run_id, "parent_sequence": self.sequence}
-
-
-@attrs.frozen(kw_only=True)
-class Allotment:
-    """What one call may use: no more than the parent has reserved for it, or has left where it reserves nothing."""
-
-    seconds: float | None = None
-    tokens: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    money_micro: int | None = None
-
-    @classmethod
-    def of(cls, ledger: Ledger, reservation: Reservation) -> Allotment:
-        """What a reservation sets aside, less what earlier tries of the call were charged.
-
-        Input is reserved as one prompt, while an agent reads its conversation again each turn: where the budget
-        limits it by itself, all that is left of it may be used, since a run makes one call at a time.
-        """
-        left = {limit: cap - spent for limit, spent, cap in ledger.sums() if cap is not None}
-        writes = reservation.output_tokens
-        limit_us = ledger.limit_us
-        return cls(
-            seconds=None if limit_us is None else (limit_us - ledger.elapsed_us()) / 1_000_000,
-            tokens=left.get("tokens"),
-            input_tokens=left.get("input_tokens"),
-            output_tokens=smaller(writes, left.get("output_tokens")),
-            money_micro=smaller(reservation.money_micro, left.get("money_micro")),
-        )
-
-    def after(self, used: Charge, seconds_used: float) -> Allotment:
-        """The allotment of a run that used so much before and goes on: its limits count from its beginning."""
-        return Allotment(
-            seconds=None if self.seconds is None else self.seconds + seconds_used,
-            tokens=more(self.tokens, used.input_tokens + used.output_tokens),
-            input_tokens=more(self.input_tokens, used.input_tokens),
-            output_tokens=more(self.output_tokens, used.output_tokens),
-            money_micro=more(self.money_micro, used.money_micro),
-        )
-
-    def budget(self, attempts: int) -> Budget:
-        """As a budget with so many attempts; at least one unit of each, which no call fits into."""
-        return Budget(
-            attempts=attempts,
-            repeats=None,
-            seconds=None if self.seconds is None else max(self.seconds, 0.001),
-            tokens=at_least_one(self.tokens),
-            input_tokens=at_least_one(self.input_tokens),
-            output_tokens=at_least_one(self.output_tokens),
-            money_micro=at_least_one(self.money_micro),
-        )
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -261,51 +211,6 @@ async def load_child(journal: Journal, child_id: str) -> Execution:
     return await load_execution(journal, child_id)
 
 
-def charged_by(run: Execution) -> Charge:
-    """What a run was charged, its calls without a known outcome in full."""
-    ledger = run.ledger
-    total = Charge(
-        input_tokens=ledger.input_tokens,
-        output_tokens=ledger.output_tokens,
-        money_micro=ledger.money_micro,
-        estimated=ledger.has_estimates,
-    )
-    for key in ledger.holds:
-        total = plus(total, ledger.worst_case(key))
-    return total
-
-
-def charged_before(events: Iterable[Event], key: str) -> Charge:
-    """What earlier tries of a call were charged, be they abandoned or made again."""
-    from orchestrator_events.run import GenerationAbandoned, GenerationRetried
-
-    total = Charge()
-    for event in events:
-        if isinstance(event, GenerationAbandoned | GenerationRetried) and event.key == key:
-            total = plus(total, event.charge)
-    return total
-
-
-def plus(one: Charge, other: Charge) -> Charge:
-    """The sum of two charges."""
-    return combined(one, other, lambda mine, others: mine + others)
-
-
-def less(one: Charge, other: Charge) -> Charge:
-    """What one charge is above another; never below nothing."""
-    return combined(one, other, lambda mine, others: max(0, mine - others))
-
-
-def combined(one: Charge, other: Charge, by: Callable[[int, int], int]) -> Charge:
-    """Two charges, figure by figure."""
-    return Charge(
-        input_tokens=by(one.input_tokens, other.input_tokens),
-        output_tokens=by(one.output_tokens, other.output_tokens),
-        money_micro=by(one.money_micro, other.money_micro),
-        estimated=one.estimated or other.estimated,
-    )
-
-
 def events_of(run: Run) -> Iterable[Event]:
     """Every event of a run, those that are not yet committed included."""
     return (record.event for record in (*run.records, *run.outbox))
@@ -328,18 +233,3 @@ def root_of(run: Run) -> str:
     """The run at the top of the tree that a run belongs to: itself, where nothing started it."""
     start = next(iter(events_of(run)), None)
     return (start.root_id if isinstance(start, ExecutionStart) else "") or run.run_id
-
-
-def smaller(one: int | None, other: int | None) -> int | None:
-    """The smaller of two limits, where None is none."""
-    return min((limit for limit in (one, other) if limit is not None), default=None)
-
-
-def more(limit: int | None, used: int) -> int | None:
-    """A limit that counts from an earlier beginning."""
-    return None if limit is None else limit + used
-
-
-def at_least_one(limit: int | None) -> int | None:
-    """A limit as a budget takes it."""
-    return None if limit is None else max(1, limit)

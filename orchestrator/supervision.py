@@ -86,9 +86,15 @@ class Supervisor:
         if self.driver.done():  # while the cancellation was on its way here
             self.ended(self.driver)
         else:
-            self.driver.cancel()
-            self.wake(self.loop.time() + GRACE_S, self.replace)
+            self.interrupt()
         await self.done
+
+    def interrupt(self) -> None:
+        """Cancel the driver, which ends the invocation in order; what it awaits has a grace to give way."""
+        self.is_cancelled = True
+        if self.driver is not None:
+            self.driver.cancel()
+        self.wake(self.loop.time() + GRACE_S, self.replace)
 
     async def effect(self, awaitable: Awaitable[Result], seconds: float | None) -> Result:
         """Await one effect for at most `seconds`; DeadlineError past them, whatever the effect does."""

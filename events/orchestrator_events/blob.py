@@ -23,6 +23,7 @@ class Blob:
     known_digest: str | None = None
     known_size: int | None = None
     encoded: bytes | None = attrs.field(init=False, default=None)
+    named: str | None = attrs.field(init=False, default=None)
 
     @property
     def data(self) -> bytes:
@@ -49,6 +50,13 @@ class Blob:
     def size(self) -> int:
         """Length in bytes."""
         return len(self.data) if self.known_size is None else self.known_size
+
+    @property
+    def reference(self) -> str:
+        """What a record holds of it; made once, since a conversation names each of its messages again and again."""
+        if self.named is None:
+            self.named = f'{{"bytes":{self.size},"sha256":"{self.digest}"}}'
+        return self.named
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Blob):

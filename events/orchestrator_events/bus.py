@@ -13,6 +13,7 @@ order of receivers is computed when one connects or leaves, not when a record is
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from inspect import isawaitable, iscoroutinefunction
 from itertools import count
@@ -222,11 +223,13 @@ class Bus:
     async def publish(self, batch: Batch, journal: Journal) -> list[SubscriberFailed]:
         """Record a batch, then show it to the observers; the observers' failures come back as events.
 
-        Raises what the recorder raises: nothing unrecorded is ever shown.
+        Raises what the recorder raises: nothing unrecorded is ever shown. A cancellation ends the observer that is
+        waited for, and is raised when the others have seen what is recorded: an end marker may be in it.
         """
         if self.recorder is not None:
             await self.recorder(batch, journal)
         failures: list[SubscriberFailed] = []
+        cancellation: CancelledError | None = None
         for record in batch.records:
             name = record.event.name
             routes = self.plans.get(name)
@@ -239,8 +242,12 @@ class Bus:
                     answer = route.deliver(record)
                     if answer is not None and isawaitable(answer):
                         await settled(answer, route.limit(ASYNC_OBSERVER_LIMIT_S))
+                except CancelledError as error:
+                    cancellation = error
                 except Exception as error:  # noqa: BLE001 -- no observer's error may reach the run
                     failures.append(self.failure(route.subscriber, name, error))
+        if cancellation is not None:
+            raise cancellation
         return failures
 
     def failure(self, subscriber: str, event: str, error: Exception) -> SubscriberFailed:

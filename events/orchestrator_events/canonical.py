@@ -85,7 +85,7 @@ def write_truth(value: bool) -> str:  # noqa: FBT001 -- the value that is writte
 
 def write_blob(blob: Blob) -> str:
     """A blob as its size in bytes and its digest."""
-    return f'{{"bytes":{blob.size},"sha256":"{blob.digest}"}}'
+    return blob.named or blob.reference
 
 
 def write_budget(budget: Budget) -> str:

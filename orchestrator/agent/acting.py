@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
@@ -20,9 +20,9 @@ from orchestrator.harness.decisions import Denial
 from orchestrator.jsondata import JSON
 from orchestrator_events.agent import ActionDenied, ActionsSettled, ActionStarted, HarnessWarned, ToolPre
 from orchestrator_events.blob import Blob
-from orchestrator_events.decision import DecisionTaken, Ruling
+from orchestrator_events.decision import DecisionTaken
 
-__all__ = ["act", "admitted"]
+__all__ = ["Admission", "act", "admitted"]
 
 UNKNOWN = "Outcome unknown: the run was cut off while the tool was running, and it is not run again on its own."
 
@@ -89,32 +89,53 @@ async def begin(it: Invocation, call: Call, ahead: list[ActionRecord]) -> None:
         return finished(it, call.id, call.tool, "unknown tool", f"Error: Tool '{call.tool}' not found. Tools: {known}")
     if limit is not None and it.run.tool_calls >= limit:
         return refuse(it, call, Denial(CALL_LIMIT, f"the limit of {limit} tool calls is reached"), ())
-    arguments, ruling, denial = await admitted(it, call)
+    admission = await admitted(it, call)
+    arguments, taken, denial = admission.arguments, admission.taken, admission.denial
     if denial is not None:
-        return refuse(it, call, denial, ruling.taken)
+        return refuse(it, call, denial, taken)
     denial = judged(it, call, arguments, ahead)
     if denial is not None:
-        return refuse(it, attrs.evolve(call, arguments=arguments), denial, ruling.taken)
-    return intend(it, call, tool, arguments, ruling.taken)
+        return refuse(it, attrs.evolve(call, arguments=arguments), denial, taken)
+    return intend(it, call, tool, admission)
 
 
-async def admitted(it: Invocation, call: Call) -> tuple[dict[str, JSON], Ruling, Denial | None]:
-    """What the gate's subscribers say of a call: its arguments as they changed them, or a denial."""
+@attrs.frozen(kw_only=True)
+class Admission:
+    """What the gate's subscribers said of a call."""
+
+    arguments: Mapping[str, JSON]
+    """As they changed them."""
+    text: str
+    """The same as JSON text."""
+    taken: tuple[DecisionTaken, ...]
+    denial: Denial | None = None
+
+
+async def admitted(it: Invocation, call: Call) -> Admission:
+    """Put a call to the gate."""
     gate = ToolPre(turn=it.run.turn, call_id=call.id, tool_name=call.tool, tool_input=written(call.arguments))
     ruling = await it.asked(gate)
     take_injections(it, gate, ruling)
     if ruling.deny is not None:
         source = next((each.subscriber for each in ruling.taken if each.action == "deny"), "approval")
-        return dict(call.arguments), ruling, Denial(clean(source), clean(ruling.deny.reason))
+        denial = Denial(clean(source), clean(ruling.deny.reason))
+        return Admission(arguments=call.arguments, text=gate.tool_input, taken=ruling.taken, denial=denial)
+    changed = ruling.changes.get("tool_input")
+    if changed is None:
+        return Admission(arguments=call.arguments, text=gate.tool_input, taken=ruling.taken)
     try:
-        return read_object(str(ruling.changes.get("tool_input", gate.tool_input))), ruling, None
+        arguments = read_object(str(changed))
     except ValueError as error:
-        return {}, ruling, Denial("tool:pre", f"a subscriber changed the input into what is no object: {error}")
+        denial = Denial("tool:pre", f"a subscriber changed the input into what is no object: {error}")
+        return Admission(arguments={}, text="{}", taken=ruling.taken, denial=denial)
+    return Admission(arguments=arguments, text=written(arguments), taken=ruling.taken)
 
 
-def judged(it: Invocation, call: Call, arguments: dict[str, JSON], ahead: list[ActionRecord]) -> Denial | None:
+def judged(it: Invocation, call: Call, arguments: Mapping[str, JSON], ahead: list[ActionRecord]) -> Denial | None:
     """What the harness says of a call; those of its group that are about to run count as if they had."""
     run, harness = it.run, it.parts.harness
+    if not harness.rules:
+        return None
     action = harness.roles.action(call.id, call.tool, arguments, run.turn)
     verdict = harness.check(action, [*run.past, *ahead], run.progress)
     if isinstance(verdict, Denial):
@@ -141,17 +162,15 @@ def refuse(it: Invocation, call: Call, denial: Denial, taken: tuple[DecisionTake
     )
 
 
-def intend(
-    it: Invocation, call: Call, tool: Tool, arguments: dict[str, JSON], taken: tuple[DecisionTaken, ...]
-) -> None:
+def intend(it: Invocation, call: Call, tool: Tool, admission: Admission) -> None:
     """Fire the intent to run a tool for the model."""
     it.fire(
         ActionStarted(
             turn=it.run.turn,
             call_id=call.id,
             tool=call.tool,
-            input=Blob(written(arguments)),
+            input=Blob(admission.text),
             is_idempotent=bool(getattr(tool, "is_idempotent", False)),
-            decisions=taken,
+            decisions=admission.taken,
         )
     )

@@ -68,6 +68,7 @@ async def conclude(it: Invocation) -> None:
             await generate(it)
         return
     limit = run.exhausted.limit.replace("_", " ") if run.exhausted else "turns"
+    said = CUT_SHORT.format(limit)
     await tell_injections(it)
-    await close_conversation(it, CUT_SHORT.format(limit))
-    it.fire(AnswerGiven(answer=Blob(run.text)))
+    await close_conversation(it, said)
+    it.fire(AnswerGiven(answer=Blob(run.text if run.text.strip() else said)))

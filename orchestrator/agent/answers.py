@@ -6,11 +6,11 @@ from collections.abc import Container, Mapping
 
 import attrs
 
-from orchestrator.agent.plainjson import plain, read_object, written
+from orchestrator.agent.plainjson import dumped, plain, read_object
 from orchestrator.agent.ports import Message, Reply
 from orchestrator.jsondata import JSON
 
-__all__ = ["WITHHELD", "Answer", "Call", "answer_of", "read_answer"]
+__all__ = ["WITHHELD", "Answer", "Call", "answer_of", "changed_answer", "read_answer"]
 
 TOOL_BLOCKS = frozenset({"tool_call", "tool_use"})
 
@@ -23,6 +23,11 @@ class Call:
     tool: str
     arguments: Mapping[str, JSON]
     fault: str = ""
+
+    def fields(self) -> dict[str, JSON]:
+        """The call as a JSON object; a fault is told where there is one."""
+        fields: dict[str, JSON] = {"id": self.id, "tool": self.tool, "arguments": self.arguments}
+        return {**fields, "fault": self.fault} if self.fault else fields
 
 
 @attrs.frozen(kw_only=True)
@@ -47,14 +52,13 @@ class Answer:
     @property
     def content(self) -> str:
         """The answer as JSON text: content, tool_calls, finish_reason and metadata."""
-        return written(self.fields())
+        return dumped(self.fields())
 
     def fields(self) -> dict[str, JSON]:
         """The answer as a JSON object."""
-        calls = [attrs.asdict(call, filter=lambda field, value: field.name != "fault" or value) for call in self.calls]
         return {
             "content": list(self.blocks),
-            "tool_calls": calls,
+            "tool_calls": [call.fields() for call in self.calls],
             "finish_reason": self.finish_reason,
             "metadata": dict(self.metadata),
         }
@@ -93,8 +97,13 @@ def answer_of(reply: Reply, turn: int) -> Answer:
 
 
 def read_answer(text: str, turn: int) -> Answer:
-    """An answer from its JSON text; ValueError where it is none."""
+    """An answer from the JSON text of a record; ValueError where it is none."""
     return checked(read_object(text), turn)
+
+
+def changed_answer(text: str, turn: int) -> Answer:
+    """An answer from JSON text that anyone may have written; ValueError where it is none."""
+    return checked(plain(read_object(text)), turn)
 
 
 def checked(data: Mapping[str, JSON], turn: int) -> Answer:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from functools import partial
 from itertools import count
 
 import attrs
 
-from orchestrator.agent.answers import WITHHELD, Answer, answer_of, read_answer
+from orchestrator.agent.answers import WITHHELD, Answer, answer_of, changed_answer
 from orchestrator.agent.injecting import take_injections
 from orchestrator.agent.invocation import Invocation, StoppedError
 from orchestrator.agent.plainjson import clean, read_object, written
@@ -64,7 +63,7 @@ def request_of(it: Invocation, live: LiveAnswer) -> TurnRequest:
     return TurnRequest(
         run_id=it.run.run_id,
         turn=call.turn,
-        messages=tuple(json.loads(message.text or "{}") for message in call.messages),
+        messages=it.writing.sendable(call.messages),
         tools=tuple(tools[name] for name in call.tools),
         model=call.model,
         parameters=read_object(call.parameters),
@@ -183,17 +182,19 @@ async def taken(it: Invocation, reply: Reply, answer: Answer, live: LiveAnswer, 
     run = it.run
     assert run.started is not None
     call, key = run.started, run.started.reservation.key
-    usage = usage_of(reply.usage)
-    charge = run.ledger.charge(key, usage, answer.content)
-    gate = ProviderResponse(turn=call.turn, provider=call.provider, reply=shown(answer, usage))
+    usage, given, content = usage_of(reply.usage), answer, answer.content
+    charge = run.ledger.charge(key, usage, content)
+    gate = ProviderResponse(turn=call.turn, provider=call.provider, reply=shown(content, usage))
     ruling = await it.asked(gate)
     answer, deny = ruled(answer, ruling, call)
+    if answer is not given:
+        content = answer.content
     over = run.ledger.overrun(key, charge)
     it.fire(
         TurnAnswered(
             turn=call.turn,
             key=key,
-            reply=Blob(WITHHELD if deny else answer.content),
+            reply=Blob(WITHHELD if deny else content),
             wants_tools=bool(answer.calls) and deny is None,
             charge=charge,
             duration_us=duration_us,
@@ -209,9 +210,10 @@ async def taken(it: Invocation, reply: Reply, answer: Answer, live: LiveAnswer, 
     return await tell_answer(it)
 
 
-def shown(answer: Answer, usage: Usage | None) -> str:
-    """The answer as a gate's subscribers see it."""
-    return written({**answer.fields(), "usage": None if usage is None else attrs.asdict(usage)})
+def shown(content: str, usage: Usage | None) -> str:
+    """The answer as a gate's subscribers see it: its text, which is written once, and the usage in it."""
+    told = "null" if usage is None else written(attrs.asdict(usage))
+    return f'{content.removesuffix("}")},"usage":{told}}}'
 
 
 def ruled(answer: Answer, ruling: Ruling, call: TurnStarted) -> tuple[Answer, Deny | None]:
@@ -219,7 +221,7 @@ def ruled(answer: Answer, ruling: Ruling, call: TurnStarted) -> tuple[Answer, De
     changed, deny = ruling.changes.get("reply"), ruling.deny
     if deny is None and changed is not None:
         try:
-            answer = read_answer(str(changed), call.turn)
+            answer = changed_answer(str(changed), call.turn)
         except ValueError as error:
             deny = Deny(f"a subscriber changed the answer into what is none: {error}")
     return answer.without_calls() if call.is_closing else answer, deny

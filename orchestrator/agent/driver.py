@@ -11,8 +11,8 @@ import asyncio
 from orchestrator.agent.acting import act
 from orchestrator.agent.answering import conclude
 from orchestrator.agent.calling import generate
-from orchestrator.agent.cancelling import StopRequestedError
-from orchestrator.agent.ending import cancel, close, run_out_of_time, wind_down
+from orchestrator.agent.cancelling import StopRequestedError, state_of
+from orchestrator.agent.ending import cancel, close, is_closed, run_out_of_time, wind_down
 from orchestrator.agent.invocation import Invocation, StoppedError
 from orchestrator.agent.opening import open_invocation
 from orchestrator.agent.prompting import begin_turn, submit
@@ -37,15 +37,23 @@ async def drive(it: Invocation, supervisor: Supervisor, is_overdue: bool) -> Non
     """Go on from the run's state until it rests; close the invocation exactly once, on every way out."""
     it.supervisor = supervisor
     try:
+        await driven(it, is_overdue=is_overdue)
+    except asyncio.CancelledError:  # also in the midst of another ending
+        if not is_closed(it):
+            reason = STOP_ASKED if state_of(it.cancellation) == "immediate" else TASK_CANCELLED
+            await cancel(it, reason, is_immediate=True)
+            await close(it, reason)
+
+
+async def driven(it: Invocation, *, is_overdue: bool) -> None:
+    """Go on until the run rests, then close the invocation; a cancellation is the caller's to end in order."""
+    try:
         if is_overdue:
             await give_up_effect(it)
         await open_invocation(it)
         while not it.run.is_over:
             await advance(it)
         await wind_down(it)
-    except asyncio.CancelledError:
-        await cancel(it, TASK_CANCELLED, is_immediate=True)
-        await close(it, TASK_CANCELLED)
     except StopRequestedError:
         await cancel(it, STOP_ASKED, is_immediate=False)
         await close(it, STOP_ASKED)

@@ -11,11 +11,11 @@ from orchestrator.agent.transcript import close_conversation, tell_answer, tell_
 from orchestrator.agent.waiting import grounded
 from orchestrator.closing import conclude
 from orchestrator_events.agent import ActionsSettled, CancelCompleted, CancelRequested, PromptComplete
-from orchestrator_events.execution import ExecutionCancelled, OrchestratorComplete
+from orchestrator_events.execution import ExecutionCancelled, ExecutionEnd, OrchestratorComplete
 from orchestrator_events.run import BudgetExhausted
 from orchestrator_states.agent import AgentState
 
-__all__ = ["cancel", "close", "run_out_of_time", "wind_down"]
+__all__ = ["cancel", "close", "is_closed", "run_out_of_time", "wind_down"]
 
 CANCELLED = "The run was cancelled before it was finished."
 STOPPED = "The run was stopped before it was finished."
@@ -31,23 +31,29 @@ ENDINGS = {
 
 
 async def cancel(it: Invocation, reason: str, *, is_immediate: bool) -> None:
-    """End the run for the host's sake: what ran is settled, told once, and the conversation is closed."""
+    """End the run for the host's sake: what ran is settled, told once, and the conversation is closed.
+
+    Cancelled a second time in the midst of that, it goes on where it was.
+    """
     run = it.run
-    if run.is_over:
-        return
+    it.is_ending = True
+    if run.is_over and (run.cancel is None or run.state != AgentState.CANCELLED):
+        return await wind_down(it)
     if run.cancel is None:
         running = tuple(flight.name for flight in it.flights)
         it.fire(CancelRequested(is_immediate=is_immediate, running=running))
     was_immediate = is_immediate or (run.cancel is not None and run.cancel.is_immediate)
-    await settle(it)
-    it.fire(ExecutionCancelled(reason=reason))
+    if not run.is_over:
+        await settle(it)
+        it.fire(ExecutionCancelled(reason=reason))
     with suppress(StoppedError):
         await close_conversation(it, CANCELLED)
-    it.fire(CancelCompleted(was_immediate=was_immediate))
+    return it.fire(CancelCompleted(was_immediate=was_immediate))
 
 
 async def wind_down(it: Invocation) -> None:
     """Leave the conversation whole where the invocation cannot go on, or was denied."""
+    it.is_ending = True
     if not it.run.is_over or it.run.is_denied:
         await settle(it)
         with suppress(StoppedError):
@@ -89,6 +95,7 @@ async def settle(it: Invocation) -> None:
 async def close(it: Invocation, reason: str = "", *, is_broken: bool = False) -> None:
     """Fire and commit the end markers of the invocation."""
     run = it.run
+    it.is_ending = True
     completion, ending = ENDINGS.get(run.state, ("incomplete", "error"))
     if run.is_denied:
         completion, ending, reason = "incomplete", "error", run.given_up
@@ -97,3 +104,9 @@ async def close(it: Invocation, reason: str = "", *, is_broken: bool = False) ->
         it.fire(PromptComplete(response_preview=response[:PREVIEW], length=len(response)))
     complete = OrchestratorComplete(orchestrator=it.parts.name, turn_count=run.answered, status=completion)
     await conclude(it.parts.bus, run, complete, response, ending, reason, is_broken=is_broken)
+
+
+def is_closed(it: Invocation) -> bool:
+    """Whether the end markers of this invocation are recorded."""
+    records = it.run.records
+    return not it.run.outbox and bool(records) and isinstance(records[-1].event, ExecutionEnd)

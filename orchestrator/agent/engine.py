@@ -13,24 +13,17 @@ from orchestrator.agent.cancelling import Cancellation
 from orchestrator.agent.driver import drive
 from orchestrator.agent.feed import AgentEvent, fed
 from orchestrator.agent.identity import REQUEST, by_name, fitting, identity_of
-from orchestrator.agent.invocation import Invocation, Parts, StoppedError
+from orchestrator.agent.invocation import Invocation, Parts
 from orchestrator.agent.limits import AgentLimits, budget_of
-from orchestrator.agent.outcome import (
-    AgentCancelledError,
-    AgentCompleted,
-    AgentFailedError,
-    AgentIncomplete,
-    AgentInterruptedError,
-    AgentReport,
-    AgentRunReport,
-)
+from orchestrator.agent.outcome import AgentReport
 from orchestrator.agent.plainjson import clean, written
 from orchestrator.agent.ports import Provider, Tool, Transcript
 from orchestrator.agent.recorded import blank_run
-from orchestrator.agent.reporting import report_on
+from orchestrator.agent.results import ending_of, error_of
 from orchestrator.agent.run import AgentRun
 from orchestrator.agent.transcript import JournaledTranscript
 from orchestrator.agent.verifiers import VerifierLike, as_verifier
+from orchestrator.agent.waiting import watched
 from orchestrator.blocking import run_blocking
 from orchestrator.harness.harness import Harness
 from orchestrator.journal.memory import MemoryJournal
@@ -41,7 +34,6 @@ from orchestrator.paths import refuse_unsafe_run_id
 from orchestrator.ports import Approver
 from orchestrator.retries import RetryPolicy
 from orchestrator.supervision import Supervisor
-from orchestrator.wording import describe
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Budget
 from orchestrator_events.bus import Bus
@@ -51,7 +43,6 @@ from orchestrator_events.isolation import LEVELS
 from orchestrator_events.journal import Journal
 from orchestrator_events.subscribers.guard import guard_budget
 from orchestrator_events.subscribers.history import record_history
-from orchestrator_states.agent import AgentState
 
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
@@ -268,34 +259,17 @@ class Agent:
             cancellation=cancellation,
         )
         supervisor = Supervisor(lambda its, is_overdue: drive(it, its, is_overdue))
+        watch = watched(it, supervisor)
         try:
             await supervisor.run()
         except Exception as error:  # noqa: BLE001 -- it is raised below, outside of this one's context
             broken = error
         else:
-            return self.ending(run)
-        raise self.ended_by(broken, run)
-
-    def ending(self, run: AgentRun) -> AgentReport:
-        """The result of a run that rests, or the error that says why there is none."""
-        report = self.report(run)
-        if isinstance(report, AgentCompleted | AgentIncomplete):
-            return report
-        raise AgentCancelledError(run.given_up, report, is_denial=run.is_denied)
-
-    def ended_by(self, error: Exception, run: AgentRun) -> BaseException:
-        """What the host is raised for what broke: the very error of a provider or a transcript."""
-        cause: BaseException = error.error if isinstance(error, StoppedError) else error
-        if self.secrets is not None:
-            from orchestrator.cleansing import cleansed_error
-
-            cause = cleansed_error(cause, self.secrets)
-        if isinstance(error, StoppedError):
-            return cause
-        kind = AgentFailedError if run.state == AgentState.FAILED else AgentInterruptedError
-        ended = kind(describe(cause), self.report(run))
-        ended.__cause__ = cause
-        return ended
+            return ending_of(run, self.name)
+        finally:
+            if watch is not None:
+                watch.cancel()
+        raise error_of(broken, run, self.name)
 
     def discreet_approver(self) -> Approver | None:
         """The approver, who is shown no secret either."""
@@ -304,7 +278,3 @@ class Agent:
         from orchestrator.exposure import DiscreetApprover
 
         return DiscreetApprover(self.approver, self.secrets)
-
-    def report(self, run: AgentRun) -> AgentRunReport:
-        """What there is of a run."""
-        return report_on(run, self.name)

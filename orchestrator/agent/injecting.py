@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from orchestrator.agent.invocation import Invocation
+from orchestrator.agent.messages import WrittenMessage
 from orchestrator.agent.plainjson import clean
 from orchestrator.agent.ports import Message
 from orchestrator_events.agent import ContextInjected
@@ -43,23 +44,25 @@ def remind(it: Invocation, text: str) -> None:
     it.fire(ContextInjected(gate="", source=it.parts.name, role="user", text=Blob(text), is_ephemeral=True))
 
 
-def with_injections(messages: Sequence[Message], injections: Iterable[ContextInjected]) -> list[Message]:
+def with_injections(
+    it: Invocation, messages: Iterable[WrittenMessage], injections: Iterable[ContextInjected]
+) -> list[WrittenMessage]:
     """The messages of one request with the injections that it carries, in order."""
-    made = list(messages)
+    made, written = list(messages), it.writing.written
     for each in injections:
         text = each.text.text or ""
         position = last_result(made) if each.is_appended else None
         if position is None:
-            made.append({"role": each.role, "content": text})
+            made.append(written({"role": each.role, "content": text}))
         else:
-            made[position] = with_more(made[position], text)
+            made[position] = written(with_more(made[position].message, text))
     return made
 
 
-def last_result(messages: Sequence[Message]) -> int | None:
+def last_result(messages: Sequence[WrittenMessage]) -> int | None:
     """Where the last tool result is, unless an answer came after it."""
     for position in range(len(messages) - 1, -1, -1):
-        role = messages[position].get("role")
+        role = messages[position].message.get("role")
         if role == "tool":
             return position
         if role == "assistant":

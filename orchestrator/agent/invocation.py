@@ -9,6 +9,7 @@ import attrs
 
 from orchestrator.agent.cancelling import Cancellation, StopRequestedError, state_of
 from orchestrator.agent.limits import AgentLimits
+from orchestrator.agent.messages import Writing
 from orchestrator.agent.ports import Provider, Tool, Transcript
 from orchestrator.agent.run import AgentRun
 from orchestrator.asking import ask
@@ -18,7 +19,6 @@ from orchestrator.ports import Approver
 from orchestrator.retries import RetryPolicy
 from orchestrator.supervision import Supervisor
 from orchestrator_events.agent import CancelRequested
-from orchestrator_events.blob import Blob
 from orchestrator_events.bus import Bus
 from orchestrator_events.decision import Ruling
 from orchestrator_events.event import Event, Gate, Live
@@ -76,11 +76,13 @@ class Invocation:
     """The one that was chosen."""
     is_open: bool = False
     """Whether its opening records are committed and its provider is chosen."""
+    is_ending: bool = False
+    """Whether it is on its way out, which nothing interrupts but the cancellation of the task."""
     flights: list[Flight] = attrs.Factory(list["Flight"])
     """What runs now: a call of the model, or tools."""
 
-    texts: dict[str, Blob] = attrs.Factory(dict[str, Blob])
-    """Messages that were sent: each is held once, however many requests carry it."""
+    writing: Writing = attrs.Factory(Writing)
+    """The messages that were written: each is held once, however many requests carry it."""
 
     @property
     def provider(self) -> Provider:
@@ -90,10 +92,6 @@ class Invocation:
     def fire(self, event: Event) -> None:
         """Fire an event of the run."""
         self.run.fire(event)
-
-    def blob(self, text: str) -> Blob:
-        """A text that records may carry again and again."""
-        return self.texts.setdefault(text, Blob(text))
 
     async def commit(self) -> None:
         """Record and publish what happened since the last effect."""
@@ -133,5 +131,5 @@ class Invocation:
 
     async def refuse_stop(self) -> None:
         """Raise StopRequestedError where the host wants the run to stop: nothing new is begun then."""
-        if await self.heed() != "none":
+        if self.cancellation is not None and await self.heed() != "none":
             raise StopRequestedError

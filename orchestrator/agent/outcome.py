@@ -46,16 +46,16 @@ class AgentRunReport:
     tool_calls: int
     """Tools run for the model, automatic verifications not counted."""
     usage: UsageTotals
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = attrs.field(repr=False)
     """What the run added to the conversation, in order."""
-    actions: tuple[ActionRecord, ...]
+    actions: tuple[ActionRecord, ...] = attrs.field(repr=False)
     """Every action that was executed, in order."""
     last_verification: Verification | None
     best_verification: Verification | None
     isolation: IsolationEstablished | None
     """What held the tools in, this invocation; None when that was never found out."""
-    records: tuple[Record, ...]
-    """The run's records, in order."""
+    records: tuple[Record, ...] = attrs.field(repr=False)
+    """The run's records, in order. Not in the repr, which asyncio.run makes of every result."""
 
     @cached_property
     def journal_head(self) -> Head:

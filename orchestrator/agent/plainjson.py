@@ -11,10 +11,11 @@ from typing import Final
 
 from orchestrator.jsondata import JSON, MAXIMUM_DEPTH
 
-__all__ = ["bounded", "clean", "plain", "read_object", "written"]
+__all__ = ["bounded", "clean", "dumped", "plain", "read_object", "written"]
 
 LARGEST: Final = 2**63 - 1
 SHOWN: Final = 4_000
+WRITER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def plain(value: object) -> JSON:
@@ -27,7 +28,12 @@ def plain(value: object) -> JSON:
 
 def written(value: object) -> str:
     """The value as compact JSON text in the order of its keys; never raises."""
-    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return dumped(_plain(value, ()))
+
+
+def dumped(data: JSON) -> str:
+    """What is plain JSON data already as `written` writes it; raises whatever json.dumps does for anything else."""
+    return WRITER.encode(data)
 
 
 def read_object(text: str) -> dict[str, JSON]:
@@ -57,6 +63,15 @@ def bounded(text: str, limit: int) -> str:
 
 
 def _plain(value: object, above: tuple[int, ...]) -> JSON:
+    kind = type(value)
+    if kind is str:  # what nearly all data is made of, told apart without a pattern
+        return clean(value)  # type: ignore[arg-type]  # its type is str
+    if kind is dict or kind is list:
+        return _container(value, above)  # type: ignore[arg-type]  # its type is dict or list
+    return _unusual(value, above)
+
+
+def _unusual(value: object, above: tuple[int, ...]) -> JSON:
     match value:
         case None | bool():
             return value
@@ -84,17 +99,19 @@ def _container(
         return "(it contains itself)"
     if len(above) >= MAXIMUM_DEPTH:
         return "(it nests too deep)"
-    above = (*above, id(value))
+    above, kind = (*above, id(value)), type(value)
     try:
-        if isinstance(value, Mapping):
-            return {_key(key): _plain(item, above) for key, item in value.items()}
+        if kind is dict or (kind is not list and isinstance(value, Mapping)):
+            return {_key(key): _plain(item, above) for key, item in value.items()}  # type: ignore[union-attr]  # a Mapping
         items = [_plain(item, above) for item in value]
     except Exception as error:  # noqa: BLE001 -- the container may be of anyone's making
-        return f"({type(value).__name__} that cannot be read: {type(error).__name__})"
-    return sorted(items, key=repr) if isinstance(value, AbstractSet) else items
+        return f"({kind.__name__} that cannot be read: {type(error).__name__})"
+    return sorted(items, key=repr) if kind is not list and isinstance(value, AbstractSet) else items
 
 
 def _key(key: object) -> str:
+    if type(key) is str and key.isascii():
+        return key
     return clean(key) if isinstance(key, str) else _shown(key)
 
 

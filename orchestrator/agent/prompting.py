@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from orchestrator.agent.injecting import take_injections, with_injections
 from orchestrator.agent.invocation import Invocation
-from orchestrator.agent.plainjson import clean, read_object, written
-from orchestrator.agent.ports import Message
+from orchestrator.agent.messages import BLOB, TEXT, WrittenMessage
+from orchestrator.agent.plainjson import clean, read_object
 from orchestrator.agent.transcript import add, messages_for, tell_injections
 from orchestrator.jsondata import JSON
 from orchestrator.supervision import DeadlineError
@@ -70,14 +70,14 @@ def denied(it: Invocation, deny: Deny) -> None:
         it.fire(ExecutionCancelled(reason=clean(deny.reason), is_denial=True))
 
 
-def gate_for(it: Invocation, messages: list[Message]) -> ProviderRequest:
+def gate_for(it: Invocation, messages: list[WrittenMessage]) -> ProviderRequest:
     """What the subscribers at provider:request are asked."""
     turn = it.run.turn + 1
     return ProviderRequest(
         turn=turn,
         provider=it.provider_name,
         model=it.model,
-        messages=tuple(written(message) for message in messages),
+        messages=tuple(map(TEXT, messages)),
         max_tokens=parameters_of(it).get("max_tokens"),
         key=f"{it.run.run_id}:{turn}",
     )
@@ -89,8 +89,8 @@ def parameters_of(it: Invocation) -> Mapping[str, JSON]:
 
 
 async def settled_messages(
-    it: Invocation, gate: ProviderRequest, ruling: Ruling, messages: list[Message], *, is_closing: bool
-) -> list[Message]:
+    it: Invocation, gate: ProviderRequest, ruling: Ruling, messages: list[WrittenMessage], *, is_closing: bool
+) -> list[WrittenMessage]:
     """The messages as they are sent; ValueError where a subscriber's are none.
 
     Durable injections join the transcript, which is then read again; modified messages are sent in this request
@@ -105,27 +105,30 @@ async def settled_messages(
     durable = [{"role": each.role, "content": each.text.text or ""} for each in it.run.deferred]
     await tell_injections(it)
     if mine is not None:
-        return with_injections([*mine, *durable], it.run.waiting[before:])
+        return with_injections(it, map(it.writing.written, [*mine, *durable]), it.run.waiting[before:])
     return await request_messages(it, is_closing=is_closing)
 
 
-async def request_messages(it: Invocation, *, is_closing: bool) -> list[Message]:
+async def request_messages(it: Invocation, *, is_closing: bool) -> list[WrittenMessage]:
     """The transcript, with what this request alone carries."""
-    run, harness = it.run, it.parts.harness
-    made = with_injections(await messages_for(it), run.waiting)
-    system = it.parts.system
-    if system and {"role": "system", "content": system} not in made[:1]:
-        made.insert(0, {"role": "system", "content": system})
+    run, harness, written = it.run, it.parts.harness, it.writing.written
+    made = with_injections(it, await messages_for(it), run.waiting)
+    if it.parts.system:
+        system = written({"role": "system", "content": it.parts.system})
+        if not made or made[0].message != system.message:
+            made.insert(0, system)
     notes = harness.prompt_notes(run.past, run.progress)
     if notes:
-        made.append({"role": "system", "content": "\n".join(notes)})
+        made.append(written({"role": "system", "content": "\n".join(notes)}))
     if is_closing:
         limit = run.exhausted.limit.replace("_", " ") if run.exhausted else "turns"
-        made.append({"role": "user", "content": CLOSING_REMINDER.format(limit=limit)})
+        made.append(written({"role": "user", "content": CLOSING_REMINDER.format(limit=limit)}))
     return made
 
 
-def intend(it: Invocation, gate: ProviderRequest, ruling: Ruling, messages: list[Message], *, is_closing: bool) -> None:
+def intend(
+    it: Invocation, gate: ProviderRequest, ruling: Ruling, messages: list[WrittenMessage], *, is_closing: bool
+) -> None:
     """Fire the intent to call, as the gate's subscribers changed it."""
     sent = gate if ruling.gate is None else ruling.gate
     assert isinstance(sent, ProviderRequest)
@@ -134,7 +137,7 @@ def intend(it: Invocation, gate: ProviderRequest, ruling: Ruling, messages: list
             turn=gate.turn,
             provider=gate.provider,
             model=clean(sent.model),
-            messages=tuple(it.blob(written(message)) for message in messages),
+            messages=tuple(map(BLOB, messages)),
             tools=() if is_closing else tuple(it.parts.tools),
             parameters=it.parts.parameters,
             reservation=ruling.reservation or Reservation(key=gate.key),

@@ -129,7 +129,7 @@ def abandon_lost_call(run: AgentRun) -> None:
 
 def ask_to_go_on(run: AgentRun) -> None:
     """A conversation that ended with a closing answer needs a word before the model is called again."""
-    last = run.messages[-1] if run.messages else {}
+    last = run.written[-1].message if run.written else {}
     if run.state == AgentState.PROMPTING and last.get("role") == "assistant" and not last.get("tool_calls"):
         message = written({"role": "user", "content": GO_ON})
         run.fire(MessageAdded(role="user", message=Blob(message), origin="harness"))

@@ -7,6 +7,7 @@ import json
 import attrs
 
 from orchestrator.agent.answers import Answer, read_answer
+from orchestrator.agent.messages import WrittenMessage
 from orchestrator.agent.ports import Message
 from orchestrator.execution import Execution, changes_of
 from orchestrator.harness.actions import ActionRecord
@@ -54,7 +55,7 @@ class AgentRun(Execution):
 
     harness: Harness
     prompt: str
-    messages: list[Message] = attrs.Factory(list[Message])
+    written: list[WrittenMessage] = attrs.Factory(list[WrittenMessage])
     """What the run added to its transcript, in order."""
     origins: list[str] = attrs.Factory(list[str])
     """Where each message came from."""
@@ -105,6 +106,11 @@ class AgentRun(Execution):
     cancel: CancelRequested | None = None
 
     @property
+    def messages(self) -> list[Message]:
+        """What the run added to its transcript, in order, as data."""
+        return [each.message for each in self.written]
+
+    @property
     def is_prompted(self) -> bool:
         """Whether the prompt was admitted."""
         return "prompt" in self.origins
@@ -112,9 +118,9 @@ class AgentRun(Execution):
 
 def resumed(run: AgentRun, _: ExecutionResumed) -> None:
     """The run goes on: whatever had ended it no longer does, and the message that said so is taken back."""
-    while run.origins and run.origins[-1] == "synthetic" and run.messages[-1].get("role") == "assistant":
+    while run.origins and run.origins[-1] == "synthetic" and run.written[-1].message.get("role") == "assistant":
         run.origins.pop()
-        run.messages.pop()
+        run.written.pop()
     run.exhausted, run.cancel, run.final = None, None, None
     run.given_up, run.is_denied = "", False
     run.is_closed, run.is_call_limit_reached = False, False
@@ -123,8 +129,9 @@ def resumed(run: AgentRun, _: ExecutionResumed) -> None:
 
 def message_added(run: AgentRun, event: MessageAdded) -> None:
     """The conversation grows."""
-    message = json.loads(event.message.text or "{}")
-    run.messages.append(message)
+    written = WrittenMessage.of(event.message)
+    message = written.message
+    run.written.append(written)
     run.origins.append(event.origin)
     if event.origin == "model":
         run.is_answer_told = True

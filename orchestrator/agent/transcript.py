@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 import attrs
 
 from orchestrator.agent.invocation import Invocation, StoppedError
-from orchestrator.agent.plainjson import plain, written
+from orchestrator.agent.messages import WrittenMessage
 from orchestrator.agent.ports import Message, Provider
 from orchestrator.agent.run import AgentRun
 from orchestrator.supervision import DeadlineError
 from orchestrator_events.agent import MessageAdded
+from orchestrator_events.patience import settled
 
 __all__ = [
     "JournaledTranscript",
@@ -22,6 +24,12 @@ __all__ = [
     "tell_answer",
     "tell_results",
 ]
+
+
+STORING_S = 30.0
+"""What a host's transcript may take for one message, seconds: one that hangs must not hang the run."""
+CLOSING_S = 2.0
+"""The same on the way out, where every message may be refused so."""
 
 
 @attrs.define(eq=False)
@@ -60,26 +68,47 @@ class MemoryTranscript:
 
 async def add(it: Invocation, message: Message, origin: str) -> None:
     """Have a message join the transcript, and record that it did. Raises StoppedError where it would not."""
-    made = plain(message)
-    try:
-        await it.transcript.add(made)
-    except Exception as error:
-        raise StoppedError(error) from error
-    it.fire(MessageAdded(role=str(made.get("role", "")), message=it.blob(written(made)), origin=origin))
+    made = it.writing.new(message)
+    if not has_own_conversation(it):
+        try:
+            own = json.loads(made.text)  # a copy that the transcript may change
+            await settled(it.transcript.add(own), storing_seconds(it))
+        except Exception as error:
+            raise StoppedError(error) from error
+    it.fire(MessageAdded(role=str(made.message.get("role", "")), message=made.blob, origin=origin))
 
 
-async def messages_for(it: Invocation) -> list[Message]:
+def storing_seconds(it: Invocation) -> float:
+    """What a host's transcript may take for one message; on the way out not long, whatever time there is."""
+    left = it.remaining_seconds()
+    most = STORING_S if left is None else min(left, STORING_S)
+    return CLOSING_S if it.is_ending else max(most, CLOSING_S)
+
+
+async def messages_for(it: Invocation) -> list[WrittenMessage]:
     """The messages of one request, as the transcript gives them.
 
     Raises DeadlineError when the run's time is up by then, StoppedError when the transcript fails.
     """
     try:
-        given = await it.supervisor.effect(it.transcript.for_request(it.provider), it.remaining_seconds())
-        return [plain(message) for message in given]
+        return await it.supervisor.effect(conversation(it), it.remaining_seconds())
     except DeadlineError:
         raise
     except Exception as error:
         raise StoppedError(error) from error
+
+
+async def conversation(it: Invocation) -> list[WrittenMessage]:
+    """The messages with their texts: the run's own has them, a host's are looked up."""
+    if has_own_conversation(it):
+        return list(it.run.written)
+    return [it.writing.written(message) for message in await it.transcript.for_request(it.provider)]
+
+
+def has_own_conversation(it: Invocation) -> bool:
+    """Whether the conversation is the run's own, and in nobody else's hands."""
+    transcript = it.transcript
+    return type(transcript) is JournaledTranscript and transcript.run is it.run
 
 
 async def tell_answer(it: Invocation) -> None:
@@ -122,9 +151,11 @@ async def tell_injections(it: Invocation) -> None:
 
 async def close_conversation(it: Invocation, text: str) -> None:
     """Have the conversation end with an assistant's message, with this one where the model's own is missing."""
-    messages = it.run.messages
-    if not messages or not it.run.is_prompted:
+    written = it.run.written
+    if not written or not it.run.is_prompted:
         return
-    last = next((each for each in reversed(messages) if each.get("role") not in {"system", "developer"}), {})
+    last = next(
+        (each.message for each in reversed(written) if each.message.get("role") not in {"system", "developer"}), {}
+    )
     if last.get("role") != "assistant" or last.get("tool_calls"):
         await add(it, {"role": "assistant", "content": [{"type": "text", "text": text}]}, "synthetic")

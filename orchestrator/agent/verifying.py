@@ -7,7 +7,6 @@ from orchestrator.agent.answering import give, propose
 from orchestrator.agent.answers import Call
 from orchestrator.agent.invocation import Invocation
 from orchestrator.agent.outcomes import ended, finished, flown
-from orchestrator.agent.plainjson import written
 from orchestrator.agent.transcript import add, tell_answer, tell_injections
 from orchestrator.agent.verdicts import no_verdict, reported
 from orchestrator.agent.verifiers import VerifyRequest
@@ -72,10 +71,10 @@ async def verify_now(it: Invocation) -> None:
 async def by_tool(it: Invocation, name: str, call_id: str) -> VerificationFinished:
     """Have the tool verify; its gates are asked as for any other call."""
     turn = it.run.turn
-    arguments, ruling, denial = await admitted(it, Call(id=call_id, tool=name, arguments={}))
-    if denial is not None:
-        return no_verdict(turn, f"refused: {denial.reason}", 0, is_automatic=True)
-    await intend(it, name, call_id, arguments, ruling.taken)
+    admission = await admitted(it, Call(id=call_id, tool=name, arguments={}))
+    if admission.denial is not None:
+        return no_verdict(turn, f"refused: {admission.denial.reason}", 0, is_automatic=True)
+    await intend(it, name, call_id, admission.text, admission.taken)
     flight = await landed(it, flown(it, it.run.intents[call_id]))
     result = await ended(it, flight)
     duration_us = it.run.clock.monotonic() - flight.began_us
@@ -88,7 +87,7 @@ async def by_verifier(it: Invocation, name: str, call_id: str) -> VerificationFi
     """Have the host's verifier do it."""
     verifier, run = it.parts.verifier, it.run
     assert verifier is not None
-    await intend(it, name, call_id, {}, ())
+    await intend(it, name, call_id, "{}", ())
     seconds = it.seconds_for(it.parts.limits.seconds_of(name))
     request = VerifyRequest(run_id=run.run_id, turn=run.turn, seconds=seconds)
 
@@ -114,16 +113,14 @@ def judged(it: Invocation, flight: Flight) -> VerificationFinished:
     return reported(turn, flight.task.result(), duration_us, is_automatic=True)
 
 
-async def intend(
-    it: Invocation, name: str, call_id: str, arguments: dict[str, JSON], taken: tuple[DecisionTaken, ...]
-) -> None:
+async def intend(it: Invocation, name: str, call_id: str, arguments: str, taken: tuple[DecisionTaken, ...]) -> None:
     """Commit the intent to verify."""
     it.fire(
         ActionStarted(
             turn=it.run.turn,
             call_id=call_id,
             tool=name,
-            input=Blob(written(arguments)),
+            input=Blob(arguments),
             is_idempotent=True,
             is_automatic=True,
             decisions=taken,

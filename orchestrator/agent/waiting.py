@@ -12,14 +12,17 @@ from typing import Any
 
 import attrs
 
-from orchestrator.agent.cancelling import POLL_S, StopRequestedError
+from orchestrator.agent.cancelling import POLL_S, StopRequestedError, state_of
 from orchestrator.agent.invocation import Invocation
+from orchestrator.supervision import Supervisor
 from orchestrator.wording import describe
 
-__all__ = ["AbortedError", "Flight", "grounded", "landed", "launched", "next_landed"]
+__all__ = ["AbortedError", "Flight", "grounded", "landed", "launched", "next_landed", "watched"]
 
 GRACE_S = 0.2
 """Between cancelling an effect and leaving it behind, seconds."""
+TURNS_TO_SEE = 3
+"""Looks at a token that nobody heeds, before it is acted on."""
 
 
 Effect = Callable[[], Awaitable[object]]
@@ -70,6 +73,24 @@ def launched(it: Invocation, key: str, name: str, effect: Effect, seconds: float
     return flight
 
 
+def watched(it: Invocation, supervisor: Supervisor) -> asyncio.Task[None] | None:
+    """Have an immediate cancellation end what does not look at the token itself: gates, people, transcripts."""
+    if it.cancellation is None:
+        return None
+    return asyncio.get_running_loop().create_task(interrupting(it, supervisor))
+
+
+async def interrupting(it: Invocation, supervisor: Supervisor) -> None:
+    """Wait for the token; whatever looks at it itself has a turn to see it first."""
+    times_seen = 0
+    while times_seen < TURNS_TO_SEE:
+        await asyncio.sleep(POLL_S)
+        is_due = state_of(it.cancellation) == "immediate" and not it.flights
+        times_seen = times_seen + 1 if is_due else 0
+    if not it.is_ending and not it.run.is_over:
+        supervisor.interrupt()
+
+
 async def landed(it: Invocation, flight: Flight) -> Flight:
     """Wait for the one effect that runs; StopRequestedError when the host would not have it finish."""
     await next_landed(it, [flight])
@@ -93,9 +114,16 @@ async def next_landed(it: Invocation, flights: list[Flight]) -> Flight:
         if it.cancellation is not None:
             timeout = min(timeout, POLL_S)
         if timeout > 0:
-            tasks = {flight.task for flight in flights}
-            await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            await a_while(flights, timeout)
         await given_up_on(flights)
+
+
+async def a_while(flights: Iterable[Flight], seconds: float) -> None:
+    """Wait until one of them is over, at most so long."""
+    await asyncio.sleep(0)  # what never waits is over then, and costs one turn of the loop instead of three
+    if not any(flight.task.done() for flight in flights):
+        tasks = {flight.task for flight in flights}
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 async def given_up_on(flights: Iterable[Flight]) -> None:

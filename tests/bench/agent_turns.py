@@ -96,17 +96,18 @@ async def measured(turns: int, rounds: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """Print medians, and how much ours are above the plain loop's."""
+    """Print medians for each length of conversation, and how much ours are above the plain loop's."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--turns", type=int, default=50)
+    arguments.add_argument("--turns", type=int, nargs="+", default=[10, 50, 200])
     arguments.add_argument("--rounds", type=int, default=15)
     given = arguments.parse_args()
-    asyncio.run(measured(given.turns, 2))  # imports and caches
-    figures = asyncio.run(measured(given.turns, given.rounds))
-    base = statistics.median(figures["plain"])
-    for name, each in figures.items():
-        median = statistics.median(each)
-        print(f"{name:<22} {median:9.1f} us a turn   {median / base:7.1f} times the plain loop")
+    for turns in given.turns:
+        asyncio.run(measured(turns, 2))  # imports and caches
+        figures = asyncio.run(measured(turns, given.rounds))
+        base = statistics.median(figures["plain"])
+        for name, each in figures.items():
+            median = statistics.median(each)
+            print(f"{turns:4} turns  {name:<20} {median:8.1f} us a turn {median / base:8.1f} times the plain loop")
 
 
 if __name__ == "__main__":

@@ -241,6 +241,58 @@ def test_a_token_that_was_cancelled_before_buys_nothing(kind: type[Any]) -> None
     assert fault(host.context.messages) == ""
 
 
+class Hesitant:
+    """An approval system whose user does not answer, but presses the key that cancels."""
+
+    session: Any = None
+
+    async def request_approval(self, *_: Any) -> str:
+        """Cancel at once, and wait."""
+        await self.session.coordinator.request_cancel(immediate=True)
+        await asyncio.sleep(20)
+        return "Allow"
+
+
+@BOTH_KERNELS
+def test_an_immediate_cancellation_does_not_wait_for_the_user(kind: type[Any]) -> None:
+    """A question that is open when the token is cancelled has no answer: the tool is not executed."""
+    tool, approvals = echo(), Hesitant()
+
+    async def scenario() -> tuple[str, KernelHost]:
+        async with kernel_host(
+            kind, providers=[ScriptedChat([asks()])], tools=[tool], approval_system=approvals
+        ) as host:
+            approvals.session = host.session
+            host.answer("tool:pre", core.HookResult(action="ask_user", approval_prompt="Echo?"))
+            return await host.session.execute("Go."), host
+
+    answer, host = asyncio.run(scenario())
+    assert (answer, tool.inputs, brackets(host)[2:]) == ("", [], ("cancelled", "cancelled"))
+    assert fault(host.context.messages) == ""
+
+
+def test_a_task_cancelled_while_a_hook_hears_the_end_still_tells_all_of_it() -> None:
+    """MUST be emitted on ALL exit paths: a hook that names the session at the end may take its time."""
+
+    async def scenario() -> tuple[bool, KernelHost]:
+        async with kernel_host(PYTHON, providers=[ScriptedChat(["Hello."])]) as host:
+            begun = asyncio.Event()
+
+            async def name_the_session(_event: str, _data: dict[str, Any]) -> Any:
+                begun.set()
+                await asyncio.sleep(20)
+
+            host.hook("prompt:complete", name_the_session)
+            task = asyncio.ensure_future(host.session.execute("Hi."))
+            await begun.wait()
+            task.cancel()
+            await asyncio.wait({task})
+            return task.cancelled(), host
+
+    is_cancelled, host = asyncio.run(scenario())
+    assert (is_cancelled, brackets(host)[1:]) == (True, ("Hello.", "success", "completed"))
+
+
 def test_cancellation_of_the_task() -> None:
     """REQUIRED on cancellation: status cancelled, then CancelledError is raised again."""
 

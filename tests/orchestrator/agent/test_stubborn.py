@@ -34,7 +34,8 @@ def test_a_provider_that_swallows_its_cancellation_does_not_outlast_the_run_s_ti
     """It is left behind; the run is concluded, and the late answer concerns nobody."""
     agent = Agent(providers={"p": ScriptedProvider([stubborn])}, budget=Budget(seconds=0.03))
     report = agent.run("Go.")
-    assert (report.status, report.answer, report.turns) == ("incomplete", "", 0)
+    said = "The run reached its limit of seconds before it was finished."
+    assert (report.status, report.answer, report.turns) == ("incomplete", said, 0)
     well_formed(report.messages)
 
 
