@@ -123,10 +123,14 @@ class PlanOrchestrator:
     plan: Plan = attrs.field(converter=read_plan_or_path)
     models: Mapping[str, Model] = attrs.field(factory=dict, converter=own_models, kw_only=True)
     """What each name of the policy stands for: a generator, a callable, an AgentModel; reviewers among them."""
-    policy: Policy = attrs.field(default=None, converter=read_policy_or_path, kw_only=True)
-    """Or the file of one; by default the one that comes with this."""
     studio: ContextBus = attrs.field(factory=ContextBus, kw_only=True)
     """The context bus: where it lies and which paths it has; by default `studio/`, with STATE/STATE.md."""
+    policy: Policy = attrs.field(
+        default=attrs.Factory(lambda self: self.studio.policy(), takes_self=True),
+        converter=read_policy_or_path,
+        kw_only=True,
+    )
+    """Or the file of one, or None for the one that comes with this; by default the studio's own, where it has one."""
     journal: Journal = attrs.field(factory=MemoryJournal, kw_only=True)
     bus: Bus = attrs.field(factory=Bus, kw_only=True)
     budget: Budget = attrs.field(default=BOUND, kw_only=True)

@@ -91,7 +91,7 @@ async def alone(it: Workshop, begun: StepStarted) -> WorkFinished:
         if not done.error.startswith(NOT_THERE):
             return done
     except UnavailableError as error:
-        if not route.secondary or route.secondary == begun.model:
+        if route.secondary == begun.model or route.secondary not in it.parts.models:
             raise
         await it.given_up("primary", f"{NOT_THERE}{error}")
     return await it.supervisor.effect(it.worked(task(it, begun, "secondary", route.secondary)), None)

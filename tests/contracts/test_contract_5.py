@@ -23,6 +23,7 @@ from orchestrator.plan.contextbus import ContextBus, MissingArtifactsError
 from orchestrator.plan.engine import PlanChangedError, PlanOrchestrator, PlanStateError
 from orchestrator.plan.outcome import PlanBlockedResult, PlanCompletedResult, PlanReport
 from orchestrator.plan.plan import read_plan
+from orchestrator.plan.policyfiles import default_policy
 from orchestrator.plan.review import Review, ReviewStatus
 from orchestrator.replay import replay
 from orchestrator.testing import RecordingSubscriber
@@ -161,6 +162,24 @@ def test_enforces_lifecycle_policies(place: Path) -> None:
     assert [*refused, error.value.next_command] == ["plan review", "plan review", "plan lock"]
 
 
+def test_runs_what_is_locked_and_nothing_else(place: Path) -> None:
+    """'enforce lifecycle policies': amended plans run once they are locked again, ended ones never."""
+    orchestrator = locked(made(place, small(), approving))
+    orchestrator.amend(read_plan(small(goal="another"), "plan.json"), "the goal was wrong")
+    refused = []
+    with pytest.raises(PlanStateError) as error:
+        orchestrator.run()
+    refused.append(error.value.next_command)
+    assert isinstance(locked(orchestrator).run(), PlanCompletedResult)
+    given_up = locked(made(place, small(), approving))
+    given_up.abandon("nobody wants it")
+    for ended in (orchestrator, given_up):
+        with pytest.raises(PlanStateError) as error:
+            ended.run()
+        refused.append(error.value.next_command)
+    assert refused == ["plan review", "", ""]
+
+
 # Core concepts
 
 
@@ -202,6 +221,16 @@ def test_routing_policy_engine(place: Path) -> None:
     orchestrator.run()
     (route,) = events_of(orchestrator, "small.one", StepRouted)
     assert (route.rule, route.primary, route.reviewer) == ("all", "GLM", "Reviewer")
+
+
+def test_the_policy_of_the_studio(place: Path) -> None:
+    """'Driven by /studio/POLICIES/routing_policy.yaml': the studio's own policy holds where no other is given."""
+    studio = ContextBus(root=Path(tempfile.mkdtemp(dir=place)))
+    studio.files.write("POLICIES/routing_policy.yaml", b"strategies: []\ndefaults: {primary: GLM, reviewer: Claude}\n")
+    given = read_plan(small(), "plan.json")
+    default = PlanOrchestrator(given, studio=studio).policy.default
+    assert (default.primary, default.reviewer) == ("GLM", "Claude")
+    assert PlanOrchestrator(given, studio=studio, policy=default_policy()).policy == default_policy()
 
 
 def test_correction_loop(shop: Executed) -> None:

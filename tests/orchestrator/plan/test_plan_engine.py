@@ -152,7 +152,8 @@ def test_the_secondary_takes_the_place_of_a_model_that_cannot_be_had(tmp_path: P
     assert findings(orchestrator) == []
 
 
-def test_a_plan_waits_for_a_model_that_cannot_be_had(tmp_path: Path) -> None:
+@pytest.mark.parametrize("secondary", ["", "nobody maps it"])
+def test_a_plan_waits_for_a_model_that_cannot_be_had(tmp_path: Path, secondary: str) -> None:
     """Without a secondary the plan is left open, and goes on once the model is there again."""
     is_there = False
 
@@ -161,7 +162,7 @@ def test_a_plan_waits_for_a_model_that_cannot_be_had(tmp_path: Path) -> None:
             raise GeneratorUnavailableError("gone")
         return "text"
 
-    policy = Policy(default=Treatment(primary="writer", reviewer="reviewer"))
+    policy = Policy(default=Treatment(primary="writer", secondary=secondary, reviewer="reviewer"))
     orchestrator = locked(made(tmp_path, plan_of(step("one")), writer, policy=policy))
     with pytest.raises(PlanInterruptedError, match="gone") as error:
         orchestrator.run()
