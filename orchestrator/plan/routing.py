@@ -136,7 +136,7 @@ class Policy:
         """The route of a step; every situation has one.
 
         A risk above medium that no rule speaks of is treated as the next lower level that one does (critical as
-        high), unless that rule holds for low risk as well. Reviews only add up: a level has all those of the
+        high), unless that rule holds for low risk as well and has no stronger mode. Reviews only add up: a level has all those of the
         levels below it, and high and critical risk always have security. `hint` is a model that is taken
         where no rule fits, the risk is not high and nothing has failed.
         """
@@ -172,7 +172,9 @@ class Policy:
             return rule, ""
         for level in levels_below(situation.risk_level):
             other = self.first(attrs.evolve(situation, risk_level=level))
-            if names_risk(other) and not other.condition.holds(attrs.evolve(situation, risk_level=Risk.LOW)):
+            holds_at_low = other.condition.holds(attrs.evolve(situation, risk_level=Risk.LOW))
+            is_stronger = STRENGTH[other.treatment.mode] > STRENGTH[rule.treatment.mode]
+            if names_risk(other) and (is_stronger or not holds_at_low):
                 return other, f"No rule speaks of {situation.risk_level} risk here, so it is treated as {level}."
         return rule, ""
 
@@ -202,6 +204,8 @@ class Policy:
 
 
 DEFAULT: Final = "default"
+STRENGTH: Final = {Mode.SINGLE: 0, Mode.POST_PASS: 1, Mode.DUAL_RUN: 2}
+"""How much a mode asks for: one answer, one that is gone over, two that are compared."""
 
 
 def situation_of(step: Step, failure_count: int = 0) -> Situation:

@@ -136,6 +136,14 @@ def test_a_relaxation_is_not_inherited() -> None:
     assert found == ["Cheap", "Cheap", "Default", "Default"]
 
 
+def test_a_level_that_no_rule_names_is_never_treated_more_weakly_than_the_next_lower() -> None:
+    """A dual run for everything up to high holds for critical risk, too, though the default is a single one."""
+    made = policy(
+        {"if": "risk_level in [low, medium, high]", "then": {"primary": "A", "secondary": "B", "mode": "dual-run"}}
+    )
+    assert [made.route(at(risk)).mode for risk in Risk] == [Mode.DUAL_RUN] * 4
+
+
 def test_first_match_wins() -> None:
     """Rules are tried in order."""
     made = policy(
