@@ -136,9 +136,9 @@ class Policy:
         """The route of a step; every situation has one.
 
         A risk above medium that no rule speaks of is treated as the next lower level that one does (critical as
-        high), unless that rule holds for low risk as well and has no stronger mode. Reviews only add up: a level has all those of the
-        levels below it, and high and critical risk always have security. `hint` is a model that is taken
-        where no rule fits, the risk is not high and nothing has failed.
+        high), unless that rule holds for low risk as well and has no stronger mode. Reviews only add up: a level
+        has all those of the levels below it, and high and critical risk always have security. `hint` is a model
+        that is taken where no rule fits, the risk is not high and nothing has failed.
         """
         rule, note = self.fitting(situation)
         treatment = rule.treatment
