@@ -64,6 +64,12 @@ class Phase:
     seconds: float | None = None
     """How long one execution may take; None: as long as the budget lasts."""
 
+    def path_in(self, directory: Path) -> Path | None:
+        """Its file, of those in the phase directory; None where it has none."""
+        if self.id == DONE or self.call or self.file == "-":
+            return None
+        return directory / (self.file or f"{self.id}.md")
+
 
 def as_phases(phases: Sequence[Phase | str]) -> tuple[Phase, ...]:
     """The phases, those that are given as an id alone made one."""
@@ -130,9 +136,7 @@ class Domain:
 
     def path_of(self, phase: Phase) -> Path | None:
         """The file of a phase; None where it has none."""
-        if phase.id == DONE or phase.call or phase.file == "-":
-            return None
-        return self.phase_directory / (phase.file or f"{phase.id}.md")
+        return phase.path_in(self.phase_directory)
 
     def parameter_faults(self, parameters: Mapping[str, JSON]) -> Iterator[Fault]:
         """What is wrong with the parameters of a run."""
@@ -219,6 +223,11 @@ def declaration_faults(domain: Domain) -> Iterator[Fault]:
     elif domain.name in LIFECYCLES:
         yield Fault("$.domain", f"{domain.name!r} is the name of a built-in lifecycle: choose another")
     yield from schema_faults(domain.state, "$.state")
+    if "required" in domain.state:
+        message = (
+            "is not checked, since phases fill the state one by one: leave it out, and test for the field in a phase"
+        )
+        yield Fault("$.state.required", message)
     for name in domain.state.get("properties", {}):
         if name in OWN_FIELDS:
             yield Fault(step("$.state.properties", name), "the engine keeps this field itself: leave it out")

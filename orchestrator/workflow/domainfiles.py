@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -17,7 +19,7 @@ from orchestrator.structuring import structure
 from orchestrator.workflow.cascade import CascadeRule
 from orchestrator.workflow.components.settings import ComponentSettings, component_settings
 from orchestrator.workflow.decisions import Policy
-from orchestrator.workflow.domain import Domain, DomainError, Phase
+from orchestrator.workflow.domain import Domain, DomainError, Phase, as_phases
 
 __all__ = ["BASE", "BASE_NAMES", "LONGEST_PHASE", "phase_warnings", "read_domain"]
 
@@ -39,6 +41,8 @@ BASE: Final = MappingProxyType(
 """The built-in base: where phases and states lie, and every component at its defaults (contract 4)."""
 LONGEST_PHASE: Final = 100
 """Lines of a phase file beyond which it warns: a phase performs bounded work (contract 4)."""
+STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]")
+"""One step of a fault's path: a key, or an index."""
 DIRECTORIES: Final = ("phase_directory", "state_directory")
 
 
@@ -81,13 +85,47 @@ def read_domain(path: Path) -> Domain:
         faults += error.faults
     try:
         file = structure(data, DomainFile, source)
-        domain = domain_of(file, settings, source)
     except DocumentError as error:
-        raise DomainError(source, (*error.faults, *faults)) from None
-    faults += file_faults(domain)
+        raise DomainError(source, (*error.faults, *faults_beside(data, error.faults, source), *faults)) from None
+    try:
+        domain = domain_of(file, settings, source)
+    except DomainError as error:
+        raise DomainError(source, (*error.faults, *file_faults(file), *faults)) from None
+    faults += file_faults(file)
     if faults:
         raise DomainError(source, tuple(faults))
     return domain
+
+
+def faults_beside(data: dict[str, JSON], known: Sequence[Fault], source: str) -> list[Fault]:
+    """What else is wrong once the keys that fit no domain are left out; nothing, where too little is left to say."""
+    remaining = deepcopy(data)
+    for fault in known:
+        leave_out(remaining, fault.path)
+    try:
+        file = structure({"domain": "unnamed", **remaining}, DomainFile, source)
+    except DocumentError:
+        return []
+    found = list(file_faults(file)) if "phase_directory" in remaining else []
+    try:
+        domain_of(file, ComponentSettings(), source)
+    except DomainError as error:
+        found = [*error.faults, *found]
+    return found
+
+
+def leave_out(data: JSON, path: str) -> None:
+    """Remove the innermost key on the way to a fault; entries of arrays keep their places."""
+    holder, key = None, ""
+    for name, index in STEP.findall(path):
+        if isinstance(data, dict) and name in data:
+            holder, key, data = data, name, data[name]
+        elif isinstance(data, list) and index and int(index) < len(data):
+            data = data[int(index)]
+        else:
+            break
+    if holder is not None:
+        del holder[key]
 
 
 def domain_of(file: DomainFile, settings: ComponentSettings, source: str) -> Domain:
@@ -168,10 +206,10 @@ def merged(base: dict[str, JSON], own: dict[str, JSON]) -> dict[str, JSON]:
     return result
 
 
-def file_faults(domain: Domain) -> Iterator[Fault]:
+def file_faults(file: DomainFile) -> Iterator[Fault]:
     """Phase files that are named and cannot be read."""
-    for index, phase in enumerate(domain.phases):
-        path = domain.path_of(phase)
+    for index, phase in enumerate(as_phases(file.phases)):
+        path = phase.path_in(Path(file.phase_directory))
         if path is None or not (phase.file or path.exists()):
             continue
         try:

@@ -101,7 +101,7 @@ async def advance(it: Invocation) -> None:
         case S.REPORTING:
             report(it)
         case S.CHECKING:
-            await check(it)
+            check(it)
         case state:
             raise RuntimeError(f"a workflow in state {state} has no step to do")
 
@@ -146,7 +146,7 @@ def summarise(it: Invocation) -> None:
     it.fire(SummaryReported(phase=outcome.phase, output=Blob(summary_of(outcome))))
 
 
-async def check(it: Invocation) -> None:
+def check(it: Invocation) -> None:
     """Step 7: done, something to decide, or on to step 1."""
     run = it.run
     state = run.current
@@ -154,18 +154,20 @@ async def check(it: Invocation) -> None:
         return need(it, *trouble_of(it))
     if run.phase == DONE:
         return it.fire(WorkflowCompleted(phase=DONE))
+    is_halted = run.failures > MOST_FAILURES
     if state.get("cascade_detected"):
-        return await alert(it)
+        failures = alert(it)
+        if not is_halted:
+            return need(it, About.CASCADE, f"{failures}: fix the root cause, skip, or abort.")
     if state.get("error") is not None:
         halted = f" The phase has failed {run.failures} times in a row: it goes round in circles."
-        is_halted = run.failures > MOST_FAILURES
         about = About.HALTED if is_halted else About.PHASE_ERROR
         return need(it, about, f"Error: {state['error']}{halted if is_halted else ''}")
     return it.fire(WorkflowContinued(phase=run.phase))
 
 
-async def alert(it: Invocation) -> None:
-    """A cascade: diagnose it from the learning records, and have somebody decide."""
+def alert(it: Invocation) -> str:
+    """A cascade: diagnose it from the learning records, and report it; how many of the last phases failed, in words."""
     run, rule = it.run, it.parts.domain.cascade
     host = PhaseHost(it=it, phase=run.phase, ends_us=None)
     found = components_for(it.parts.components, host).learnings.diagnose(run.errors[-rule.window :])
@@ -179,7 +181,7 @@ async def alert(it: Invocation) -> None:
             recommendation=found.recommendation,
         )
     )
-    need(it, About.CASCADE, f"{failures} of the last {rule.window} phases failed: fix the root cause, skip, or abort.")
+    return f"{failures} of the last {rule.window} phases failed"
 
 
 def need(it: Invocation, about: About, message: str) -> None:

@@ -28,6 +28,7 @@ from orchestrator.workflow.components.settings import ComponentSettings
 from orchestrator.workflow.deciding import decision_of, take
 from orchestrator.workflow.decisions import PROVIDE, START_FRESH, ChoiceError, Decide, Policy
 from orchestrator.workflow.domain import DONE, Domain, DomainError
+from orchestrator.workflow.domainfiles import phase_warnings
 from orchestrator.workflow.driver import drive
 from orchestrator.workflow.filing import file_of
 from orchestrator.workflow.folding import blank_workflow
@@ -273,7 +274,7 @@ class Workflow:
         return WorkflowAborted(**fields, reason=run.given_up)
 
     def report(self, run: WorkflowRun, first: int) -> dict[str, Any]:
-        """What there is of a workflow; its lines are those of the records from `first` on."""
+        """What there is of a workflow; its lines are warnings, then those of the records from `first` on."""
         ledger, state = run.ledger, run.current
         return {
             "run_id": run.run_id,
@@ -291,7 +292,7 @@ class Workflow:
             ),
             "executions": dict(run.executions),
             "records": tuple(run.records),
-            "lines": told(run.records[first:]),
+            "lines": (*phase_warnings(self.domain), *told(run.records[first:])),
         }
 
     def identity(self) -> dict[str, JSON]:

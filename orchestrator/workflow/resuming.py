@@ -75,10 +75,10 @@ async def reopen(workflow: Workflow, run_id: str) -> WorkflowRun:
     Raises ResumeRefusedError, UnknownRunError and JournalError (a damaged journal is never started afresh).
     """
     run = await load_workflow(workflow.journal, run_id)
+    refuse_unknown_phase(run, workflow)  # before the tables are compared: it says what to do about it
     start = refuse_other_identity(run, workflow)
     if run.state == S.DONE:
         raise ResumeRefusedError(run_id, "it is done: there is nothing left to do")
-    refuse_unknown_phase(run, workflow)
     ends = [record for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
     was_cut_off, cut_off_at = isinstance(ends[-1].event, ExecutionStart), run.invocation
     measured_us = run.ledger.carried_us
@@ -124,8 +124,8 @@ def refuse_other_identity(run: WorkflowRun, workflow: Workflow) -> ExecutionStar
 
 def refuse_unknown_phase(run: WorkflowRun, workflow: Workflow) -> None:
     """Refuse a state whose phase the domain does not have (contract 4: validate state has valid phase)."""
-    phase = run.current.get("phase")
-    if phase is not None and phase not in workflow.domain.ids:
+    phase, is_of_domain = run.current.get("phase"), run.phases.table.name == workflow.domain.name
+    if is_of_domain and phase is not None and phase not in workflow.domain.ids:
         choices = ", ".join(workflow.domain.ids)
         raise ResumeRefusedError(run.run_id, f"its phase {phase!r:.80} is unknown: there are {choices}")
 

@@ -274,7 +274,8 @@ def needed(run: WorkflowRun, event: DecisionNeeded) -> None:
 
 def taken(run: WorkflowRun, event: DecisionTakenByUser) -> None:
     """Somebody has decided."""
-    if run.needed is not None and run.needed.about == About.CASCADE and event.choice != GO_ON:
+    is_alert = run.needed is not None and run.needed.about in (About.CASCADE, About.HALTED)
+    if is_alert and event.choice != GO_ON and run.current.get("cascade_detected"):
         run.outcomes.clear()
         run.errors.clear()
     if event.phase != run.phase:

@@ -26,6 +26,7 @@ from orchestrator.history import load_execution
 from orchestrator.jsondata import JSON
 from orchestrator.workflow.deciding import decision_of
 from orchestrator.workflow.decisions import GO_ON, About
+from orchestrator.workflow.domainfiles import phase_warnings
 from orchestrator.workflow.running import WorkflowRun
 from orchestrator.workflow.statetext import read_state
 from orchestrator_events.journal import Journal
@@ -55,6 +56,7 @@ def run_workflow(
         run_blocking(workflow.isolation())  # what is refused leaves nothing behind
         run_id = new_run_id()
         begun(run_id)
+        warn(found)
         attendant = Attendant(workflow=workflow, place=place, manner=manner, begun=begun, run_id=run_id)
         return attendant.attend(lambda: workflow.arun(parameters, run_id=run_id))
 
@@ -82,8 +84,15 @@ def resume_workflow(
     begun = keeper(place, found, configuration)
     with closing(place.journal_to_write()) as journal:
         workflow = made_workflow(found, configuration, journal)
+        warn(found)
         attendant = Attendant(workflow=workflow, place=place, manner=manner, begun=begun, run_id=run_id)
         return attendant.attend(lambda: workflow.aresume(run_id, choice=choice or None, state=provided))
+
+
+def warn(found: FoundDomain) -> None:
+    """Say what is doubtful about the phase files of a domain."""
+    for warning in phase_warnings(found.domain):
+        say(f"warning: {warning}")
 
 
 def keeper(place: RunPlace, found: FoundDomain, configuration: Configuration) -> Callable[[str], None]:

@@ -404,3 +404,44 @@ def test_a_domain_in_markdown(workbench: Any, colours: Path) -> None:
         0,
         "painting: 3 phases, 6 transitions, all taken in 2 walks",
     )
+
+
+def test_a_long_phase_file_warns(workbench: Any, colours: Path) -> None:
+    """A phase file beyond a hundred lines warns on standard error before a run and before it goes on."""
+    (colours / "phases").mkdir()
+    (colours / "phases" / "paint.md").write_text("line\n" * 101)
+    (colours / "domain.yaml").write_text(DOMAIN.replace(', callable: "colours_phases:paint"', ""))
+    told = "phases/paint.md: 101 lines; a phase performs bounded work in about 100: split the phase"
+    outcome = run_red(workbench, "--generator", f"{sys.executable} -S -c pass")
+    again = workbench("workflow", "resume", "red-1")
+    assert (outcome.code, again.code) == (8, 8)
+    assert [each.err.splitlines()[0].endswith(told) for each in (outcome, again)] == [True, True]
+    assert [each.err.startswith("warning: ") for each in (outcome, again)] == [True, True]
+
+
+def test_a_state_that_cannot_be_written_is_put_out(workbench: Any, colours: Path) -> None:
+    """A write that fails puts the full state out on standard error, line by line, and pauses: status 8."""
+    (colours / "state").mkdir()
+    (colours / "state" / "red-1-state.json").write_text("theirs")
+    outcome = run_red(workbench)
+    lines = outcome.err.splitlines()
+    begin = lines.index("  Failed to persist state") + 2
+    put_out = json.loads("\n".join(lines[begin : lines.index("  }", begin) + 1]))
+    expected = {"phase": "paint", "workflow_id": "red-1", "colour": "red", "coats": 1}
+    assert (outcome.code, {name: put_out[name] for name in expected}) == (8, expected)
+    assert json.loads(workbench("workflow", "status", "--json").out)["state"] == put_out
+
+
+def test_a_corrupt_state_is_put_out_raw(workbench: Any, colours: Path) -> None:
+    """A state file that cannot be read is shown on standard error as it is, made inert, and left alone: status 8."""
+    Path("no-brush").touch()
+    run_red(workbench)
+    file = colours / "state" / "red-1-state.json"
+    file.write_text('{"phase": "paint",\n  mine: \x1b[31m7\n')
+    outcome = workbench("workflow", "decide", "red-1", "retry")
+    lines = outcome.err.splitlines()
+    begin = lines.index("  State corrupted. Outputting raw for recovery.") + 2
+    shown = lines[begin : begin + 2]
+    assert (outcome.code, shown[0], shown[1].startswith("    mine: ")) == (8, '  {"phase": "paint",', True)
+    assert ("\x1b" in outcome.err, "start fresh" in outcome.err) == (False, True)
+    assert file.read_text() == '{"phase": "paint",\n  mine: \x1b[31m7\n'

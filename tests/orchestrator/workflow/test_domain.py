@@ -226,6 +226,10 @@ state: {x: {type: text}}
         ("extends: nowhere.yaml\ndomain: x\nphases: [a, done]\n", "is no file"),
         ("domain: x\nphases: [{id: a, file: missing.md}, done]\n", "no such file"),
         ("domain: x\nphases: [a, done]\nstate: {phase: {type: string}}\n", "the engine keeps this field"),
+        (
+            "domain: x\nphases: [a, done]\nstate: {properties: {a: {}}, required: [a]}\n",
+            r"state\.required: .*leave it out",
+        ),
         ("domain: x\nphases: [a, done]\npolicy: {cascade: retry}\n", "expected one of"),
         ("- a\n", "expected a table"),
     ],
@@ -264,3 +268,42 @@ def test_long_phases_warn(tmp_path: Path) -> None:
     domain = load_domain(written(tmp_path, "domain.yaml", "domain: x\nphases: [a, b, done]\n"))
     (warning,) = phase_warnings(domain)
     assert "a.md: 101 lines" in warning
+
+
+def test_phase_faults_with_those_of_the_structure(tmp_path: Path) -> None:
+    """What is wrong with phases and their files is told together with keys and values that fit no domain."""
+    text = """\
+domian: x
+title: 7
+phases:
+  - {id: a, next: [bb], sekonds: 3}
+  - {id: b, file: missing.md, callable: 7}
+"""
+    with pytest.raises(DomainError) as caught:
+        load_domain(written(tmp_path, "domain.yaml", text))
+    assert sorted(fault.path for fault in caught.value.faults) == [
+        "$.domain",
+        "$.domian",
+        "$.phases",
+        "$.phases[0].next[0]",
+        "$.phases[0].sekonds",
+        "$.phases[1].callable",
+        "$.phases[1].file",
+        "$.title",
+    ]
+
+
+def test_phase_files_with_faults_of_phases(tmp_path: Path) -> None:
+    """A phase file that is missing is told together with a phase that may not come next, each once."""
+    text = "domain: x\nphases: [{id: a, next: [c]}, {id: b, file: missing.md}, done]\n"
+    with pytest.raises(DomainError) as caught:
+        load_domain(written(tmp_path, "domain.yaml", text))
+    assert [fault.path for fault in caught.value.faults] == ["$.phases[0].next[0]", "$.phases[1].file"]
+
+
+@pytest.mark.parametrize("phases", ["7", "[7, done]", "[{title: A, next: [b]}, done]", "{}"])
+def test_phases_without_structure(tmp_path: Path, phases: str) -> None:
+    """Phases that are none are told as such, and nothing is guessed about what they might have been."""
+    with pytest.raises(DomainError) as caught:
+        load_domain(written(tmp_path, "domain.yaml", f"domain: x\nphases: {phases}\n"))
+    assert all("no phase" not in fault.message and "last phase" not in fault.message for fault in caught.value.faults)

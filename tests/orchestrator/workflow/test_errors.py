@@ -164,3 +164,24 @@ def test_nothing_to_decide(bench: Any) -> None:
     bench.workflow().run()
     with pytest.raises(Exception, match="it is done"):
         bench.workflow().resume("epic-1", "retry")
+
+
+def test_the_same_phase_halts_in_a_cascade(bench: Any, make_outcome: Any) -> None:
+    """At the default cascade rule, too, the sixth failure in a row halts: no callback has the phase run again."""
+    bench.phases.script["01-work"] = [*[ValueError("no network")] * 6, make_outcome("02-check")]
+    bench.phases.script["02-check"] = [ValueError("no disk")]
+
+    def decide(decision: Decision) -> str:
+        return "fix" if "fix" in decision.options else "retry"
+
+    halted = bench.workflow(decide=decide).run()
+    names = [each.event.name for each in halted.records]
+    counted = (bench.phases.executed.count("01-work"), halted.state["retry_count"], names.count("cascade:detected"))
+    assert (halted.decision.about, halted.decision.options, counted) == (
+        "halted",
+        ("retry", "skip", "abort"),
+        (6, 6, 2),
+    )
+    assert "goes round in circles" in halted.decision.message
+    following = bench.workflow().resume("epic-1", "retry")
+    assert (following.phase, following.decision.about) == ("02-check", "phase error")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.workflow import ChoiceError
+from orchestrator.resuming import ResumeRefusedError
+from orchestrator.workflow import ChoiceError, StateFile
 
 
 @pytest.fixture
@@ -195,3 +198,54 @@ def test_two_new_ones(bench: Any) -> None:
     second = bench.workflow().run()
     assert (second.decision.about, bench.file("workflow-new").read_text()) == ("write failed", text)
     assert bench.workflow().resume(first.run_id, "retry").status == "done"
+
+
+def test_a_phase_that_is_gone(paused: Any) -> None:
+    """A workflow whose phase its domain no longer has is refused with the phase and those that there are."""
+    domain = paused.domain_with(phases=("00-init", "02-check", "done"))
+    calls = {name: call for name, call in paused.phases.calls().items() if name != "01-work"}
+    with pytest.raises(ResumeRefusedError, match="its phase '01-work' is unknown: there are 00-init, 02-check, done"):
+        paused.workflow(domain=domain, phases=calls).resume("epic-1", "retry")
+
+
+def test_a_state_is_written_durably(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The temporary file is synchronised before it takes the name, and the directory after that."""
+    file, seen = StateFile(tmp_path, "epic-1"), []
+    fsync, replace = os.fsync, os.replace
+
+    def watched_fsync(descriptor: int) -> None:
+        kind = "directory" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        seen.append((f"fsync {kind}", os.readlink(f"/proc/self/fd/{descriptor}"), before_of(file)))
+        fsync(descriptor)
+
+    def watched_replace(source: Path, target: Path) -> None:
+        seen.append(("rename", str(source), before_of(file)))
+        replace(source, target)
+        assert target == file.path
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    file.write("{}\n")
+    temporary = str(tmp_path / f".epic-1-state.json.{os.getpid()}.new")
+    assert seen == [
+        ("fsync file", temporary, ""),
+        ("rename", temporary, ""),
+        ("fsync directory", str(tmp_path), "{}\n"),
+    ]
+
+
+def before_of(file: StateFile) -> str:
+    """What the file holds at this moment; empty when it is not there."""
+    return file.read() or ""
+
+
+def test_a_long_phase_file_warns(bench: Any) -> None:
+    """A phase file beyond a hundred lines warns at the beginning of a run and of a resume."""
+    folder = bench.directory / "phases"
+    folder.mkdir()
+    (folder / "01-work.md").write_text("line\n" * 101)
+    domain = bench.domain_with(phase_directory=folder)
+    bench.phases.script["01-work"] = [ValueError("no network")]
+    lines = [bench.workflow(domain=domain).run().lines, bench.workflow(domain=domain).resume("epic-1", "retry").lines]
+    expected = f"{folder / '01-work.md'}: 101 lines; a phase performs bounded work in about 100: split the phase"
+    assert [each[0] for each in lines] == [expected, expected]
