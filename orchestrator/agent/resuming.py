@@ -9,16 +9,10 @@ from orchestrator.agent.identity import REQUEST, identity_of
 from orchestrator.agent.plainjson import written
 from orchestrator.agent.recorded import load_agent_run
 from orchestrator.agent.run import CALL_LIMIT, AgentRun
-from orchestrator.resuming import ResumeRefusedError
+from orchestrator.reopening import ResumeRefusedError, begin_again, refuse_other_identity
 from orchestrator_events.agent import MessageAdded, TurnAbandoned
 from orchestrator_events.blob import Blob
-from orchestrator_events.execution import (
-    BudgetRaised,
-    ExecutionEnd,
-    ExecutionInterrupted,
-    ExecutionResumed,
-    ExecutionStart,
-)
+from orchestrator_events.execution import ExecutionStart
 from orchestrator_states.agent import AgentState
 
 if TYPE_CHECKING:
@@ -37,41 +31,16 @@ async def reopen(agent: Agent, run_id: str) -> AgentRun:
     if agent.journal is None:
         raise ResumeRefusedError(run_id, "this agent has no journal: give it the one that recorded the run")
     run = await load_agent_run(agent.journal, run_id, agent.parts.harness)
-    start = refuse_other_identity(run, agent)
+    refuse_other_identity(run, identity_of(agent.parts), besides=frozenset({REQUEST}))
     if run.state == AgentState.COMPLETED:
         raise ResumeRefusedError(run_id, "it is completed: there is nothing left to do")
     was_over, into = run.exhausted if run.is_over else None, AgentState.PROMPTING if run.is_over else run.state
-    run.clock = run.ledger.clock = agent.clock
-    tell_reopened(run, agent, start, into)
+    begin_again(run, agent.clock, agent.budget_in_force, into)
     if was_over is not None:
         refuse_reached_limit(run, agent, was_over.limit)
     abandon_lost_call(run)
     ask_to_go_on(run)
     return run
-
-
-def tell_reopened(run: AgentRun, agent: Agent, start: ExecutionStart, into: str) -> None:
-    """Fire what opens the new invocation: its marker, where it goes on, what was cut off, other limits."""
-    ends = [record.event for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
-    was_cut_off, cut_off_at = isinstance(ends[-1], ExecutionStart), run.invocation
-    measured_us, budget = run.ledger.carried_us, agent.budget_in_force
-    run.fire(
-        ExecutionStart(
-            invocation=run.invocation + 1,
-            table_digest=run.machine.table.digest,
-            prompt=start.prompt,
-            identity=start.identity,
-            budget=budget,
-            root_id=start.root_id,
-            parent_id=start.parent_id,
-            parent_sequence=start.parent_sequence,
-        )
-    )
-    run.fire(ExecutionResumed(into=into, reason="cut off" if was_cut_off else "resumed"))
-    if was_cut_off:
-        run.fire(ExecutionInterrupted(invocation=cut_off_at, active_us=measured_us))
-    if budget != run.ledger.budget:
-        run.fire(BudgetRaised(budget=budget))
 
 
 def request_of(run: AgentRun) -> tuple[str, str]:
@@ -80,23 +49,6 @@ def request_of(run: AgentRun) -> tuple[str, str]:
     assert isinstance(start, ExecutionStart)
     request = json.loads(start.identity).get(REQUEST, {})
     return str(request.get("provider", "")), str(request.get("model", ""))
-
-
-def refuse_other_identity(run: AgentRun, agent: Agent) -> ExecutionStart:
-    """Refuse when what made the run is not what would go on with it, field by field."""
-    start = run.records[0].event
-    assert isinstance(start, ExecutionStart)
-    if start.table_digest != run.machine.table.digest:
-        raise ResumeRefusedError(run.run_id, "its lifecycle table is not the one of this release")
-    was, now = json.loads(start.identity), identity_of(agent.parts)
-    differences = tuple(
-        (field, json.dumps(was.get(field)), json.dumps(now.get(field)))
-        for field in sorted({*was, *now} - {REQUEST})
-        if was.get(field) != now.get(field)
-    )
-    if differences:
-        raise ResumeRefusedError(run.run_id, "it was made with another configuration", differences)
-    return start
 
 
 def refuse_reached_limit(run: AgentRun, agent: Agent, limit: str) -> None:

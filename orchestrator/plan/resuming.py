@@ -8,18 +8,11 @@ from orchestrator.folding import start_of
 from orchestrator.history import RecordedClock, UnknownRunError, measured
 from orchestrator.plan.planrun import PlanRun, blank_plan_run, read_step
 from orchestrator.plan.steprun import StepRun, blank_step_run
-from orchestrator.resuming import ResumeRefusedError
+from orchestrator.reopening import ResumeRefusedError, begin_again, refuse_other_table
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Budget
 from orchestrator_events.clock import Clock
 from orchestrator_events.errors import JournalError
-from orchestrator_events.execution import (
-    BudgetRaised,
-    ExecutionEnd,
-    ExecutionInterrupted,
-    ExecutionResumed,
-    ExecutionStart,
-)
 from orchestrator_events.journal import Journal
 from orchestrator_events.record import Record
 from orchestrator_states.plan import PLAN, STEP
@@ -97,28 +90,6 @@ def begun_step(record: Record, clock: Clock, journal: Journal) -> StepRun:
 
 
 def reopen(run: Execution, clock: Clock, budget: Budget, into: str, prompt: Blob | None = None) -> None:
-    """Fire what opens another invocation: its marker, where it goes on, what was cut off, other limits."""
-    start = start_of(run.records[0])
-    if start.table_digest != run.machine.table.digest:
-        raise ResumeRefusedError(run.run_id, "its lifecycle table is not the one of this release")
-    ends = [record.event for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
-    was_cut_off, cut_off_at = isinstance(ends[-1], ExecutionStart), run.invocation
-    measured_us = run.ledger.carried_us
-    run.clock = run.ledger.clock = clock
-    run.fire(
-        ExecutionStart(
-            invocation=run.invocation + 1,
-            table_digest=run.machine.table.digest,
-            prompt=prompt or start.prompt,
-            identity=start.identity,
-            budget=budget,
-            root_id=start.root_id,
-            parent_id=start.parent_id,
-            parent_sequence=start.parent_sequence,
-        )
-    )
-    run.fire(ExecutionResumed(into=into, reason="cut off" if was_cut_off else "resumed"))
-    if was_cut_off:
-        run.fire(ExecutionInterrupted(invocation=cut_off_at, active_us=measured_us))
-    if budget != run.ledger.budget:
-        run.fire(BudgetRaised(budget=budget))
+    """Open another invocation of a plan or of a step; ResumeRefusedError where another table decided its moves."""
+    refuse_other_table(run)
+    begin_again(run, clock, budget, into, prompt=prompt)

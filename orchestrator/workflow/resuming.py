@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from orchestrator.faults import closest_name
-from orchestrator.history import UnknownRunError, load_execution, start_of
-from orchestrator.resuming import ResumeRefusedError
+from orchestrator.history import UnknownRunError, load_execution
+from orchestrator.reopening import ResumeRefusedError, begin_again, refuse_other_identity
 from orchestrator.workflow.executing import lost_charge
 from orchestrator.workflow.messages import resuming_from
 from orchestrator.workflow.running import WorkflowRun
 from orchestrator_events.errors import OrchestratorError
-from orchestrator_events.execution import (
-    BudgetRaised,
-    ExecutionEnd,
-    ExecutionInterrupted,
-    ExecutionResumed,
-    ExecutionStart,
-)
 from orchestrator_events.journal import Journal
 from orchestrator_events.workflow import PhaseAbandoned
 from orchestrator_states.workflow import WORKFLOW, WorkflowState
@@ -76,50 +68,14 @@ async def reopen(workflow: Workflow, run_id: str) -> WorkflowRun:
     """
     run = await load_workflow(workflow.journal, run_id)
     refuse_unknown_phase(run, workflow)  # before the tables are compared: it says what to do about it
-    start = refuse_other_identity(run, workflow)
+    refuse_other_identity(run, workflow.identity())
     if run.state == S.DONE:
         raise ResumeRefusedError(run_id, "it is done: there is nothing left to do")
-    ends = [record for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
-    was_cut_off, cut_off_at = isinstance(ends[-1].event, ExecutionStart), run.invocation
-    measured_us = run.ledger.carried_us
-    run.clock = run.ledger.clock = workflow.clock
     into = S.READING.value if run.state in (S.ABORTED, S.FAILED) else run.state
-    run.fire(
-        ExecutionStart(
-            invocation=run.invocation + 1,
-            table_digest=run.machine.table.digest,
-            prompt=start.prompt,
-            identity=start.identity,
-            budget=workflow.budget,
-            root_id=start.root_id,
-            parent_id=start.parent_id,
-            parent_sequence=start.parent_sequence,
-        )
-    )
     phase = workflow.domain.first if run.phase == run.phases.table.initial else run.phase
-    run.fire(ExecutionResumed(into=into, reason=resuming_from(phase)))
-    if was_cut_off:
-        run.fire(ExecutionInterrupted(invocation=cut_off_at, active_us=measured_us))
-    if workflow.budget != run.ledger.budget:
-        run.fire(BudgetRaised(budget=workflow.budget))
+    begin_again(run, workflow.clock, workflow.budget, into, reason=resuming_from(phase))
     abandon_lost_phase(run)
     return run
-
-
-def refuse_other_identity(run: WorkflowRun, workflow: Workflow) -> ExecutionStart:
-    """Refuse when what made the run is not what would go on with it, field by field."""
-    start = start_of(run.records[0])
-    if start.table_digest != run.machine.table.digest:
-        raise ResumeRefusedError(run.run_id, "its lifecycle table is not the one of this release")
-    was, now = json.loads(start.identity), workflow.identity()
-    differences = tuple(
-        (field, json.dumps(was.get(field)), json.dumps(now.get(field)))
-        for field in sorted({*was, *now})
-        if was.get(field) != now.get(field)
-    )
-    if differences:
-        raise ResumeRefusedError(run.run_id, "it was made with another configuration", differences)
-    return start
 
 
 def refuse_unknown_phase(run: WorkflowRun, workflow: Workflow) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -181,17 +182,21 @@ class Bench:
         self.end_programs()
 
 
-def is_alive(process: int) -> bool:
-    """Whether a process still runs (a zombie does not)."""
+def is_alive(process: int, seconds: float = 5.0) -> bool:
+    """Whether a process still runs (a zombie does not); one that was told to end gets this long to be gone."""
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
         return False
+    try:
+        return not select.select([descriptor], [], [], seconds)[0]
+    finally:
+        os.close(descriptor)
 
 
 @pytest.fixture
 def alive() -> Any:
-    """Tells which of some processes still run."""
+    """Tells which of some processes still run although they were told to end."""
     return lambda processes: [process for process in processes if is_alive(process)]
 
 
