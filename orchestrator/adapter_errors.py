@@ -37,11 +37,13 @@ class GeneratorUnavailableError(_AdapterError):
 class GenerationError(_AdapterError):
     """A call ended without a candidate: bad exit, time-out, oversize or malformed output.
 
-    `answer` is the raw answer from which no candidate could be taken; `usage` what the call used, if known.
+    `answer` is the raw answer from which no candidate could be taken; `usage` what the call used, if known;
+    `remedy` what the host could change, in words that no prompt ever holds.
     """
 
-    def __init__(self, reason: str, *, answer: str = "", usage: Usage | None = None) -> None:
+    def __init__(self, reason: str, *, answer: str = "", usage: Usage | None = None, remedy: str = "") -> None:
         super().__init__(reason)
+        self.remedy = remedy
         self.answer = answer
         self.usage = usage
 

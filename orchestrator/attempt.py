@@ -78,6 +78,11 @@ class Attempt:
         return self.outcome.error if isinstance(self.outcome, AttemptFailed) else ""
 
     @property
+    def remedy(self) -> str:
+        """What the host could change, where that is known, so that a candidate comes; never in a prompt."""
+        return self.outcome.remedy if isinstance(self.outcome, AttemptFailed) else ""
+
+    @property
     def repeats(self) -> int:
         """How many times in a row this same candidate came, after the first."""
         return self.outcome.repeats if isinstance(self.outcome, AttemptFailed) else 0

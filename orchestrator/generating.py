@@ -9,6 +9,7 @@ import attrs
 from orchestrator.adapter_errors import GenerationError
 from orchestrator.answers import checked_answer
 from orchestrator.candidate import Candidate
+from orchestrator.excerpt import excerpt
 from orchestrator.parameters import read_parameters
 from orchestrator.ports import Generation, Request
 from orchestrator.run import Run
@@ -154,13 +155,13 @@ def exposing(run: Run, generated: CandidateGenerated) -> str:
 
 def raised(run: Run, key: str, error: Exception, begun: int) -> None:
     """A call that raised gave no candidate; what it says it used, and the answer it could not use, are kept."""
-    usage, answer = None, ""
+    usage, answer, remedy = None, "", ""
     if isinstance(error, GenerationError):
-        usage, answer = error.usage, error.answer
+        usage, answer, remedy = error.usage, error.answer, error.remedy
     if answer:
         received(run, key, answer, "")
     charge = counted(run.ledger.charge(key, usage, answer), answer)
-    failed_generation(run, key, describe(error), begun, charge)
+    failed_generation(run, key, describe(error), begun, charge, remedy=excerpt(remedy))
 
 
 def counted(charge: Charge, text: str) -> Charge:
@@ -191,8 +192,8 @@ def written(answer: object) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def failed_generation(run: Run, key: str, reason: str, begun: int, charge: Charge) -> None:
-    """A call that gave no candidate costs the attempt and is fed back like a failing case."""
+def failed_generation(run: Run, key: str, reason: str, begun: int, charge: Charge, remedy: str = "") -> None:
+    """A call that gave no candidate costs the attempt and is fed back like a failing case, without the remedy."""
     ready = run.ready
     assert ready is not None
     over = run.ledger.overrun(key, charge)
@@ -201,6 +202,7 @@ def failed_generation(run: Run, key: str, reason: str, begun: int, charge: Charg
             attempt=ready.attempt,
             stage="generation",
             error=reason,
+            remedy=remedy,
             duration_us=run.clock.monotonic() - begun,
             key=key,
             charge=charge,

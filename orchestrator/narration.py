@@ -84,7 +84,7 @@ def failed(event: AttemptFailed) -> str:
     """Why an attempt failed, and whether its verdict is a reused one."""
     if event.stage == "generation":
         cost = "" if event.charge is None else f", charged {charged(event.charge)}"
-        return f"no candidate: {event.error}{cost}"
+        return joined(f"no candidate: {event.error}{cost}", event.remedy)
     reuse = f"the verdict of attempt {event.reused_from} is reused" if event.reused_from else ""
     repeats = f"repeat {event.repeats} in a row" if event.repeats else ""
     count = f"{len(event.passed)} of {len(event.passed) + len(event.failing)} cases passed"

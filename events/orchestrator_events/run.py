@@ -212,6 +212,7 @@ class AttemptFailed(Fact):
     failing: Annotated[tuple[CaseResult, ...], "Every case that did not pass; empty after a failed generation."] = ()
     passed: Annotated[tuple[str, ...], "Ids of the cases that passed, in the order reported."] = ()
     error: Annotated[str, "Why the generation failed; empty after an evaluation."] = ""
+    remedy: Annotated[str, "What the host could change about that; in no prompt, and mostly empty."] = ""
     reused_from: Annotated[int, "Attempt whose verdict is reused for the identical candidate; 0 when evaluated."] = 0
     repeats: Annotated[int, "How many times in a row this same candidate came, after the first."] = 0
     duration_us: Annotated[int, "Time the generation or evaluation took, microseconds."] = 0

@@ -103,7 +103,7 @@ class RunCommand:
         )
         told = [f"(the command {problems[0]})"] if problems[0] else []
         told += [f"(left out: {problem})" for problem in problems[1:]]
-        told.append(hint(launcher, self.profile, completed.stderr))
+        told.append(hint(launcher, self.profile, completed.stderr, is_for_model=True))
         status: JSON = {"status": completed.returncode, "timed_out": completed.timed_out, "cut_off": completed.exceeded}
         output = "\n".join(filter(None, (*(text.strip() for text in said), *told))) or "(it wrote nothing)"
         return ToolOutcome(is_success=not problems[0], output=output, data=status)

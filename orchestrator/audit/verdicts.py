@@ -74,7 +74,7 @@ def not_conforming(run: Run, event: AttemptFailed) -> Iterator[str]:
     if generated is None:
         yield "was evaluated without a candidate"
         return
-    if event.error or event.charge is not None or event.key:
+    if event.error or event.remedy or event.charge is not None or event.key:
         yield "was evaluated, and yet has a generator's error, charge or key"
     known = run.verdicts.get((generated.form, generated.candidate.data))
     if known is None:

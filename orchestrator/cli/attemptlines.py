@@ -128,10 +128,9 @@ def reason(attempt: Attempt, marks: Marks) -> Text:
 def headline(error: str) -> str:
     """The error on one line; where its first ends in a colon, with the last of what it announces."""
     first, *more = [line.strip() for line in error.splitlines() if line.strip()] or [""]
-    rest = [line for line in more if not line.startswith("(in the sandbox")] or more  # advice comes behind the words
     if not first.endswith(":"):
         return first
-    return first[:-1] if not rest or rest[-1] in first else f"{first} {rest[-1]}"
+    return first[:-1] if not more or more[-1] in first else f"{first} {more[-1]}"
 
 
 def reused_from(attempt: Attempt) -> int:

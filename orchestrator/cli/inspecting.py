@@ -197,6 +197,7 @@ def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks, *, 
         "evaluator": attempt.evaluator_isolation,
         "integrity": attempt.integrity,
         "error": attempt.error,
+        "remedy": attempt.remedy,
     }
     for name, value in facts.items():
         if value and value != "{}":

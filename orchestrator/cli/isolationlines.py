@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.text import Text
 
@@ -15,7 +15,7 @@ from orchestrator_events.isolation import Isolation
 __all__ = ["integrity_line", "isolation_lines", "trust_lines", "unheld_line"]
 
 LABEL = 80
-LIST = 400
+LIST = 600
 INTEGRITY = {
     "separate": "separate - the judge runs in a process that the candidate is not in",
     "cooperative": "cooperative - the candidate shares the judge's process",
@@ -25,13 +25,14 @@ UNPINNED = "unpinned: nobody named the cases beforehand, they are taken from the
 
 
 def isolation_lines(established: IsolationEstablished, marks: Marks) -> Iterator[Text]:
-    """The levels, and what nothing holds back."""
+    """The levels, what was tried and what became of it, and what nothing holds back."""
     held = f" {marks.bullet} ".join(
         f"{role} {one_line(found.label, LABEL, marks.ellipsis)}" for role, found in roles(established)
     )
     yield Text(f"isolation  {held}")
-    if missing := not_enforced(established):
-        yield Text(one_line(f"not enforced: {missing}", LIST, marks.ellipsis), "dim")
+    for name, words in (("probed", probed), ("not enforced", not_enforced)):
+        if told := told_once(established, words):
+            yield Text(one_line(f"{name}: {told}", LIST, marks.ellipsis), "dim")
 
 
 def unheld_line(established: IsolationEstablished | None) -> str:
@@ -66,14 +67,23 @@ def trust_lines(report: RunReport) -> Iterator[str]:
         yield integrity
 
 
-def not_enforced(established: IsolationEstablished) -> str:
-    """What nothing holds back, told once where it is the same for both."""
-    generator, evaluator = established.generator.not_enforced, established.evaluator.not_enforced
-    if generator == evaluator:
-        return ", ".join(generator)
-    return "; ".join(
-        f"{role}: {', '.join(found.not_enforced)}" for role, found in roles(established) if found.not_enforced
-    )
+def told_once(established: IsolationEstablished, words: Callable[[Isolation], str]) -> str:
+    """Something of both, told once where it is the same."""
+    if words(established.generator) == words(established.evaluator):
+        return words(established.generator)
+    return "; ".join(f"{role}: {words(found)}" for role, found in roles(established) if words(found))
+
+
+def probed(found: Isolation) -> str:
+    """What was tried from inside, by what became of it; empty where nothing was."""
+    outcomes = dict.fromkeys(probe.outcome for probe in found.probes)
+    names = {each: ", ".join(probe.name for probe in found.probes if probe.outcome == each) for each in outcomes}
+    return " - ".join(f"{outcome} {tried}" for outcome, tried in names.items())
+
+
+def not_enforced(found: Isolation) -> str:
+    """What nothing holds back."""
+    return ", ".join(found.not_enforced)
 
 
 def roles(established: IsolationEstablished) -> Iterator[tuple[str, Isolation]]:

@@ -10,6 +10,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
+from orchestrator.attempt import Attempt
 from orchestrator.cli.appearance import Marks
 from orchestrator.cli.attemptlines import attempt_line, header
 from orchestrator.cli.inert import one_line
@@ -98,6 +99,7 @@ def lines_of(run: Run, record: Record, marks: Marks) -> Iterator[Text]:
             yield Text(f"pinned  {pinned_words(event)}", "dim")
         case AttemptFailed() | AttemptPassed():
             yield attempt_line(run, run.attempts[-1], marks)
+            yield from remedy_lines(run.attempts[-1], marks)
         case BudgetOverrun() as event:
             yield Text(f"#{event.attempt:<2}  used more than was reserved: {', '.join(event.limits)}", "yellow")
         case GenerationRetried() as event:
@@ -113,6 +115,12 @@ def lines_of(run: Run, record: Record, marks: Marks) -> Iterator[Text]:
             yield Text(one_line(failed, REASON, marks.ellipsis), "yellow")
         case _:
             return
+
+
+def remedy_lines(attempt: Attempt, marks: Marks) -> Iterator[Text]:
+    """What the host could change so that a candidate comes, whole: no prompt says it."""
+    if attempt.remedy:
+        yield Text(f"     {one_line(attempt.remedy, 4 * REASON, marks.ellipsis)}", "yellow")
 
 
 def pinned_words(event: CasesPinned) -> str:

@@ -90,14 +90,29 @@ def properties_of(run: Run, attempt: Attempt) -> dict[str, str]:
         "parameters": (attempt.started or attempt.ready).parameters,
         "seed": attempt.seed,
         "reused_from_attempt": str(getattr(attempt.outcome, "reused_from", 0) or ""),
+        "integrity": attempt.integrity,
+        **isolation_of(run, attempt),
     }
+
+
+def isolation_of(run: Run, attempt: Attempt) -> dict[str, str]:
+    """What held the attempt's generation and evaluation in, what was probed, and what nothing held."""
+    labels = {"generator": attempt.generator_isolation, "evaluator": attempt.evaluator_isolation}
+    told = {f"{role}_isolation": label for role, label in labels.items()}
+    if run.isolation is None:
+        return told
+    for role, found in (("generator", run.isolation.generator), ("evaluator", run.isolation.evaluator)):
+        if found.label == labels[role]:  # an earlier invocation may have found something else
+            told[f"{role}_probes"] = ", ".join(f"{probe.name} {probe.outcome}" for probe in found.probes)
+            told[f"{role}_not_enforced"] = ", ".join(found.not_enforced)
+    return told
 
 
 def cases_of(attempt: Attempt) -> Iterator[ET.Element]:
     """The cases of an attempt: those that passed, then the others; a failed generation is one case."""
     if attempt.error:
         case = ET.Element("testcase", classname="", name=GENERATION, time="0")
-        add_fault(case, "error", "generation failed", attempt.error)
+        add_fault(case, "error", "generation failed", "\n".join(filter(None, (attempt.error, attempt.remedy))))
         yield case
         return
     for name in attempt.passed:

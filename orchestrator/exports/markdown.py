@@ -158,7 +158,11 @@ def remark(attempt: Attempt, *, is_closest: bool) -> str:
 
 def reasons(run: Run) -> Iterator[str]:
     """Why attempts brought no candidate."""
-    lines = [f"- Attempt {each.number}: {span(each.error)}" for each in run.attempts if each.error]
+    lines = [
+        f"- Attempt {each.number}: {span(each.error)}" + (f" {span(each.remedy)}" if each.remedy else "")
+        for each in run.attempts
+        if each.error
+    ]
     if lines:
         yield "\n".join(lines) + "\n"
 

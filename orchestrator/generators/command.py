@@ -142,8 +142,8 @@ class CommandGenerator:
             # Some programs tell their errors on standard output.
             said = completed.stderr if completed.stderr.strip() else completed.stdout
             told = hint(launcher, place.profile, said, is_suspected=completed.returncode > 0)
-            lines = filter(None, (tail(said) if completed.exceeded != "stdout" else "", told))
-            raise GenerationError(":\n".join(filter(None, (f"{self.name} {failure}", "\n".join(lines)))))
+            lines = (f"{self.name} {failure}", tail(said) if completed.exceeded != "stdout" else "")
+            raise GenerationError(":\n".join(filter(None, lines)), remedy=told)
         return completed
 
     def _input(self, request: Request) -> bytes:

@@ -181,8 +181,8 @@ class ProcessGenerator:
             raise GenerationError(f"{self.name} reported what is not UTF-8 at byte {error.start}") from None
 
     def _fail(self, failure: str, completed: Completed, told: str = "") -> NoReturn:
-        said = "\n".join(filter(None, (tail(completed.stderr), told)))
-        raise GenerationError(f"{self.name} {failure}" + (f":\n{said}" if said else ""))
+        said = tail(completed.stderr)
+        raise GenerationError(f"{self.name} {failure}" + (f":\n{said}" if said else ""), remedy=told)
 
 
 def transient(content: str) -> TransientGenerationError:

@@ -29,6 +29,8 @@ _NAME: Final = re.compile(r"orchestrator-(?P<space>\d+)-(?P<process>\d+)-(?P<beg
 _REMOVED_WITHIN_S: Final = 2.0
 """How long a group is emptied and removed in the background, seconds; this may hold up the end of the host."""
 _PAUSE_S: Final = 0.002
+_HITS: Final = ("memory.failcnt", "memory.memsw.failcnt")
+"""Where version 1 counts how often a limit was hit."""
 _TRIAL: Final = Limits(processes=8, memory_total_bytes=64 * 1024 * 1024)
 
 
@@ -122,7 +124,8 @@ class Group:
         if self.memory is None or self.memory_bytes is None:
             return ""
         # a kill counts here too when a group above or the machine ran out: the limit itself must have been hit
-        was_hit = _counter(self.memory / "memory.events", "oom") or _counter(self.memory / "memory.failcnt")
+        # (version 1 counts on the limit that swap has a part in where there is one, which is charged first)
+        was_hit = _counter(self.memory / "memory.events", "oom") or any(map(_counter, map(self.memory.joinpath, _HITS)))
         kills = _counter(self.memory / "memory.events", "oom_kill")
         kills += _counter(self.memory / "memory.oom_control", "oom_kill")
         return f"used more than {size(self.memory_bytes)} of memory together" if was_hit and kills else ""

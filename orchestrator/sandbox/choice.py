@@ -69,8 +69,10 @@ def absolute_paths(paths: Iterable[Path | str]) -> tuple[Path, ...]:
     return tuple(Path(path).expanduser().absolute() for path in paths)
 
 
-def hint(launcher: Launcher, profile: Profile, said: bytes, *, is_suspected: bool = False) -> str:
-    """What to change when a program may have failed for what its sandbox hides.
+def hint(
+    launcher: Launcher, profile: Profile, said: bytes, *, is_suspected: bool = False, is_for_model: bool = False
+) -> str:
+    """What to change when a program may have failed for what its sandbox hides; a model is told the fact alone.
 
     Empty when nothing that it said hints at it, unless it `is_suspected` all the same.
     """
@@ -80,6 +82,8 @@ def hint(launcher: Launcher, profile: Profile, said: bytes, *, is_suspected: boo
         return "(in the sandbox it has no network)"
     if not is_suspected and not _HIDDEN.search(said):
         return ""
+    if is_for_model:
+        return "(in the sandbox it sees the system and its own directory, and writes there and to /tmp only)"
     seen = ", ".join(["the system", "the interpreter", "its program", "its directory", *map(str, profile.readable)])
     return (
         f"(in the sandbox it sees {seen}, and writes to /tmp only: name what else it needs in `readable`, "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from orchestrator.outcome import DISCLAIMER, UsageTotals
+from orchestrator.outcome import DISCLAIMER
+from orchestrator.recordedresult import UsageTotals
 from orchestrator.schemas.records import SHA256
 from orchestrator.schemas.shapes import Shapes, closed
 from orchestrator_events.budget import Charge
@@ -95,6 +96,7 @@ def attempt(shapes: Shapes) -> dict[str, Any]:
             "passed": {"type": "array", "items": TEXT},
             "failing": {"type": "array", "items": closed(case)},
             "error": TEXT,
+            "remedy": TEXT,
             "answer": maybe(SHA256),
             "extraction": TEXT,
             "generator_isolation": TEXT,

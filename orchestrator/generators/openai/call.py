@@ -21,6 +21,7 @@ import openai
 
 from orchestrator.excerpt import excerpt
 from orchestrator.generators.openai.credentials import ApiKey
+from orchestrator.generators.openai.decoding import decoded
 from orchestrator.generators.openai.eventstream import event_data
 from orchestrator.generators.openai.failures import (
     QUOTED,
@@ -30,7 +31,7 @@ from orchestrator.generators.openai.failures import (
     lost,
     status_failure,
 )
-from orchestrator.generators.openai.reception import Reception, decoded
+from orchestrator.generators.openai.reception import Reception
 from orchestrator.generators.openai.transport import BoundedTransport
 
 __all__ = ["ChatCall", "receive"]

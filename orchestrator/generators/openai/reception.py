@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from orchestrator.excerpt import excerpt
 from orchestrator.generators.openai.credentials import NO_KEY, ApiKey
+from orchestrator.generators.openai.decoding import SHOWN, decoded
 from orchestrator.generators.openai.failures import CallFailedError, lost, passing, told_failure
 from orchestrator.generators.openai.reported import Reported, reported
 from orchestrator_events.budget import Usage
 from orchestrator_events.ledger import CHARACTERS_PER_TOKEN
 
-__all__ = ["Reception", "decoded"]
-
-_SHOWN: Final = 300
-"""What is quoted of a body that is no answer, characters."""
-_DIGITS: Final = 40
-"""Digits of a whole number that are read; with more it is absurd in any case, and int() would refuse it."""
+__all__ = ["Reception"]
 
 
 @attrs.define(eq=False)
@@ -82,9 +77,7 @@ class Reception:
             raise passing(f"ended its stream in the middle of the answer, after {self.size} bytes of it")
         refusal = "".join(self.refusal).strip()
         if refusal or self.finish == "content_filter":
-            why = (
-                f": {excerpt(self.key.redacted(refusal), _SHOWN)}" if refusal else " (its content filter held it back)"
-            )
+            why = f": {excerpt(self.key.redacted(refusal), SHOWN)}" if refusal else " (its content filter held it back)"
             raise lost(f"refused to answer{why}")
         text = self.text
         if not text.strip():
@@ -136,23 +129,6 @@ class Reception:
         if self.finish == "length":
             return "used up its output tokens before it wrote any text: raise max_tokens"
         return "answered with no text"
-
-
-def decoded(data: bytes, key: ApiKey) -> Any:
-    """JSON from a server; CallFailedError, which quotes its beginning without the key, for what is none."""
-    try:
-        return json.loads(data.decode(), parse_int=_integer)
-    except UnicodeDecodeError as error:
-        raise lost(f"answered with what is not UTF-8, at byte {error.start}") from None
-    except RecursionError:
-        raise lost("answered with JSON that nests too deep") from None
-    except ValueError as error:
-        shown = excerpt(key.redacted(data.decode()), _SHOWN)
-        raise lost(f"answered with what is not JSON ({error}): {shown}") from None
-
-
-def _integer(digits: str) -> int:
-    return int(digits[:_DIGITS])
 
 
 def _kind(value: object) -> str:

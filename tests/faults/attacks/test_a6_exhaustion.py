@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -9,7 +10,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
+
+from orchestrator.adapter_errors import GenerationError
+from orchestrator.candidate import Candidate
+from orchestrator.evaluators.command import CommandEvaluator
+from orchestrator.generators.command import CommandGenerator
+from orchestrator.ports import Request, Submission
+from orchestrator.sandbox.port import Limits
+from orchestrator.spec.model import MergedSpec
 
 MEBIBYTE = 1 << 20
 SCRATCH = "scratch space"
@@ -99,6 +109,43 @@ def test_a6_memory_of_all_together_is_bounded_or_said_not_to_be(ground: Any) -> 
     told = "used more than 100 MiB of memory together"
     assert ground.holds((completed.stdout != b"3\n", completed.overuse) == (True, told), IN_ALL), completed
     assert completed.overuse in ("", told)
+
+
+@pytest.mark.parametrize("kind", ["eval", "generator"])
+def test_a6_who_takes_too_much_memory_together_is_told_the_limit(sandboxed: Any, kind: str, tmp_path: Path) -> None:
+    """Two children that hold 60 MiB each where 100 are allowed end the call with the limit in words; none is left."""
+    ground = sandboxed(kind, tmp_path)
+    if ground.declares(IN_ALL):
+        pytest.skip("no control group for memory is handed over here: with ORCHESTRATOR_KERNEL it runs in a machine")
+    limits = attrs.evolve(ground.profile.limits, memory_total_bytes=100 * MEBIBYTE)
+    program = f"{ALLOCATE_TOGETHER.format(count=2, size=60 * MEBIBYTE)}\nraise SystemExit(1)"
+    command = (*ground.command(program), "{report}")
+    told = (told_of_suite if kind == "eval" else told_of_generator)(command, limits)
+    assert told.endswith("was killed: it used more than 100 MiB of memory together")
+    assert ground.survivors() == []
+
+
+def told_of_generator(command: tuple[str, ...], limits: Limits) -> str:
+    """Why a call failed, without what the program said."""
+    request = Request(
+        run_id="r", attempt=1, prompt="?", parameters={}, language="python", max_tokens=None, seconds=60,
+        idempotency_key="k", spec_digest="d",
+    )  # fmt: skip
+    with pytest.raises(GenerationError) as raised:
+        asyncio.run(CommandGenerator(command, limits=limits).generate(request))
+    return raised.value.reason.partition(":\n")[0]
+
+
+def told_of_suite(command: tuple[str, ...], limits: Limits) -> str:
+    """Why no case was reported."""
+    evaluator = CommandEvaluator(command, suite={}, candidate_file="x.py", limits=limits)
+    spec = MergedSpec(name="s", intent="?")
+    submission = Submission(
+        run_id="r", attempt=1, candidate=Candidate("1"), spec=spec, language="python", seconds=60,
+        expected=frozenset({"case"}),
+    )  # fmt: skip
+    (result,) = asyncio.run(evaluator.evaluate(submission)).results
+    return result.message.partition(" and reported no case")[0]
 
 
 @pytest.mark.parametrize(("files", "chunks"), [(1, 96), (24, 4)], ids=["one file", "many files"])

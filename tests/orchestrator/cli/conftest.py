@@ -117,7 +117,8 @@ def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 def normalised() -> Callable[[str], str]:
     """Replaces what differs from run to run and from machine to machine.
 
-    That is ids, times, what the machine has to hold programs in, and the tokens of a prompt that may be reworded.
+    That is ids, times, what the machine has to hold programs in and what was tried of that, and the tokens of a
+    prompt that may be reworded.
     """
 
     def normalise(text: str) -> str:
@@ -126,6 +127,7 @@ def normalised() -> Callable[[str], str]:
         text = re.sub(r"\d+\.\d+s\b", "TIME", text)
         text = re.sub(r"(?:basic|strong) \([^()]*\)", "HELD", text)
         text = re.sub(r"not enforced: .*", "not enforced: LIST", text)
+        text = re.sub(r"probed: .*\n", "", text)
         return re.sub(r"~[\d,]+ tokens *", "TOKENS  ", text)
 
     return normalise

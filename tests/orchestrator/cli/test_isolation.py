@@ -13,7 +13,7 @@ import pytest
 from orchestrator.cli.appearance import ASCII
 from orchestrator.cli.isolationlines import integrity_line, isolation_lines, unheld_line
 from orchestrator_events.execution import IsolationEstablished
-from orchestrator_events.isolation import IN_PROCESS, Isolation
+from orchestrator_events.isolation import IN_PROCESS, Isolation, Probe
 
 HELD = Isolation(level="strong", backend="bubblewrap", version="0.8.0", not_enforced=("memory in all",))
 
@@ -31,6 +31,22 @@ def test_the_header_names_both_levels_and_what_is_missing() -> None:
         [levels, "not enforced: memory in all"],
         [levels, "not enforced: generator: memory in all"],
         [levels],
+    ]
+
+
+def test_the_header_names_what_was_tried() -> None:
+    """Every probe with its outcome, told once where it is the same for both, else for each."""
+    tried = (Probe("network: tcp", "denied"), Probe("forks", "bounded"), Probe("outside write", "denied"))
+    both = attrs.evolve(HELD, probes=tried, not_enforced=())
+    one = attrs.evolve(both, probes=(Probe("network: tcp", "allowed"),))
+    told = [
+        [str(line) for line in isolation_lines(IsolationEstablished(required="none", generator=a, evaluator=b), ASCII)]
+        for a, b in ((both, both), (one, both))
+    ]
+    words = "denied network: tcp, outside write - bounded forks"
+    assert [lines[1:] for lines in told] == [
+        [f"probed: {words}"],
+        [f"probed: generator: allowed network: tcp; evaluator: {words}"],
     ]
 
 

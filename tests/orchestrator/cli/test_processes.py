@@ -33,6 +33,11 @@ def line_with(stream: IO[str], text: str) -> str:
     return next(line for line in stream if text in line)
 
 
+def unprobed(text: str) -> list[str]:
+    """The lines but for those of probes, which are there only where there is a sandbox."""
+    return [line for line in text.splitlines() if not line.startswith("probed: ")]
+
+
 @pytest.fixture
 def life(workbench: Any) -> Path:
     """A FIFO that is at its end as soon as none of those lives who were started with it, wherever they are."""
@@ -60,7 +65,7 @@ def test_first_signal_ends_in_order(
     assert process.returncode == code
     assert is_over(reading)
     os.close(reading)
-    assert err.splitlines()[3:] == [
+    assert unprobed(err)[3:] == [
         f"{number.name}: ending the run in order; a second signal ends it at once",
         f"run {workbench.run_id} was stopped by {number.name}; its history is saved in runs/journal.sqlite",
         f"go on with it: orchestrator resume {workbench.run_id}",
@@ -143,7 +148,7 @@ def test_plain_display(workbench: Any, environment: dict[str, str], setting: dic
     code, written = on_a_terminal(command, workbench.directory, environment | setting | {"COLUMNS": "400"})
     assert code == 0
     assert not {character for character in written if character < " "} - {"\n"}
-    assert len(written.splitlines()) == 6
+    assert len(unprobed(written)) == 6
 
 
 @pytest.mark.parametrize(("setting", "has_color"), [({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({}, True)])

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 from orchestrator.evaluators.reports import read_junit
 from orchestrator.exports.junit import export_junit
 from orchestrator.run import Run
+from orchestrator_events.isolation import IN_PROCESS
 from orchestrator_events.verdict import CaseStatus
 
 FAILED_ATTEMPT = """\
@@ -26,6 +27,11 @@ timestamp="2026-01-01T00:00:04.000Z">
       <property name="language" value="python" />
       <property name="strategy" value="failure-feedback" />
       <property name="parameters" value="{{}}" />
+      <property name="integrity" value="host" />
+      <property name="generator_isolation" value="none (in-process)" />
+      <property name="evaluator_isolation" value="none (in-process)" />
+      <property name="generator_not_enforced" value="{unheld}" />
+      <property name="evaluator_not_enforced" value="{unheld}" />
     </properties>
     <testcase classname="palette" name="red" time="0" />
     <testcase classname="palette" name="green" time="0">
@@ -39,7 +45,7 @@ timestamp="2026-01-01T00:00:04.000Z">
 
 
 def test_an_attempt_in_full(run_called: Callable[[str], Run]) -> None:
-    """A suite tells digests, generator and strategy, and every case with its message; skipped is not passed."""
+    """A suite tells digests, strategy, what held whom, and every case with its message; skipped is not passed."""
     run = run_called("exhausted")
     attempt = run.attempts[1]
     assert attempt.generated is not None
@@ -51,6 +57,7 @@ def test_an_attempt_in_full(run_called: Callable[[str], Run]) -> None:
         candidate=attempt.generated.candidate.digest,
         generator=escape(identity["generator"] or ""),
         evaluator=identity["evaluator"],
+        unheld=", ".join(IN_PROCESS.not_enforced),
     )
     start = written.index('  <testsuite name="attempt 2"')
     assert written[start : start + len(expected)] == expected

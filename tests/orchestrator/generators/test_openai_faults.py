@@ -283,7 +283,7 @@ def test_a_redirect_is_never_followed(wire: Any, status: str) -> None:
         ({"choices": [{"message": {"tool_calls": [{}]}}]}, "a tool call and no text"),
         ('{"choices": [{"message": {"content": "a\\ud800"}}]}',
             "a lone surrogate, which is no text, at character 1"),
-        ('{"choices": [{"message": {"content": NaN}}]}', "content that is a number, not a string"),
+        ('{"choices": [{"message": {"content": NaN}}]}', "NaN, which is no number of JSON"),
         ({"error": {"message": "broken", "type": "invalid_request_error"}}, "an error: broken"),
         ({"error": "broken"}, "an error: broken"),
     ],
@@ -293,6 +293,55 @@ def test_what_is_no_answer_is_a_failed_generation(wire: Any, body: Any, reason: 
     """Each with words of its own, at status 200."""
     found = failed(wire.serve(wire.http(body, kind="text/html")))
     assert (type(found), str(found)) == (GenerationError, f"mine answered with {reason}")
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ('"usage": {}, "usage": {}', "JSON that gives the key 'usage' more than once"),
+        ('"usage": {"prompt_tokens": 1, "prompt_tokens": 9}',
+            "JSON that gives the key 'prompt_tokens' more than once"),
+        (f'"{KEY}": 1, "{KEY}": 2', "JSON that gives the key '[the API key]' more than once"),
+        ('"usage": {"prompt_tokens": NaN}', "NaN, which is no number of JSON"),
+        ('"more": [Infinity]', "Infinity, which is no number of JSON"),
+        ('"more": -Infinity', "-Infinity, which is no number of JSON"),
+        ('"more": 1e999', "1e999, which is no number of JSON"),
+        ('"more": ' + "[" * 64 + "]" * 64, "JSON that nests too deep"),
+    ],
+    ids=lambda value: str(value)[:40],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["document", "chunk", "last chunk"])
+def test_what_readers_of_json_disagree_about_is_no_answer(wire: Any, kind: str, members: str, reason: str) -> None:
+    """Keys given twice, numbers that are none and deep nesting, in a document as in any chunk of a stream."""
+    text = f'{{"choices": [{{"index": 0, "message": {{"content": "x"}}, "finish_reason": "stop"}}], {members}}}'
+    serving = {
+        "document": wire.http(text),
+        "chunk": wire.events(text, wire.chunk("y", finish="stop")),
+        "last chunk": wire.events(wire.chunk("y", finish="stop"), text),
+    }
+    found = failed(wire.serve(serving[kind]))
+    assert (type(found), str(found)) == (GenerationError, f"mine answered with {reason}")
+
+
+@pytest.mark.parametrize(
+    "members", ['"created": 1763770000000000001', '"more": ' + "[" * 62 + "]" * 62, '"more": [{"a": 1}, {"a": 1}]']
+)
+def test_what_is_odd_but_clear_does_not_cost_an_answer(wire: Any, members: str) -> None:
+    """Stamps in nanoseconds, nesting that is just not too deep, and the same key in two objects."""
+    text = f'{{"choices": [{{"message": {{"content": "x"}}}}], {members}}}'
+    server = wire.serve(wire.http(text))
+    made = asyncio.run(OpenAIGenerator("m", base_url=server.url).generate(REQUEST))
+    assert made.candidate == Candidate("x")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['{"error": {"message": "a"}, "error": {"message": "b"}}', '{"error": {"message": "a", "code": NaN}}'],
+)
+def test_an_error_that_cannot_be_read_strictly_is_told_by_its_status(wire: Any, body: str) -> None:
+    """Neither of two messages is believed."""
+    found = failed(wire.serve(wire.http(body, "403 No")))
+    assert (type(found), str(found)) == (GeneratorUnavailableError, "mine forbids the call (HTTP 403)")
 
 
 @pytest.mark.parametrize(

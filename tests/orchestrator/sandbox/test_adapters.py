@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import sys
 import tarfile
 from collections.abc import Mapping
@@ -14,16 +15,24 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapter_errors import EvaluationError, GenerationError, GeneratorUnavailableError
+from orchestrator.adapter_errors import EvaluationError, GenerationError
+from orchestrator.agent.ports import CallRequest
+from orchestrator.agent.workspace import RunCommand, Workspace
 from orchestrator.candidate import Candidate
+from orchestrator.engine import Orchestrator
 from orchestrator.errors import IsolationRefusedError
 from orchestrator.evaluators.command import CommandEvaluator
 from orchestrator.generators.command import CommandGenerator
+from orchestrator.generators.process import ProcessGenerator
+from orchestrator.narration import told
 from orchestrator.ports import Generation, Request, Submission, Verdict
 from orchestrator.process import CONTAINMENT
 from orchestrator.sandbox.choice import SandboxChoice
 from orchestrator.spec import EvalCase, MergedSpec
+from orchestrator.testing import RecordingSubscriber, ScriptedEvaluator
 from orchestrator.workspace import UnsafeFileError, file_in_archive, read_archive
+from orchestrator_events.budget import Budget
+from orchestrator_events.run import AttemptFailed
 
 REQUEST = Request(
     run_id="run",
@@ -186,12 +195,13 @@ def test_a_suite_that_was_changed_gives_no_verdict(tmp_path: Path) -> None:
 
 
 def test_a_program_that_misses_something_gets_a_hint(tmp_path: Path) -> None:
-    """The host learns what is visible, and how to show more."""
+    """The host learns what is visible, and how to show more; the words that a prompt shows are the program's own."""
     tool = tmp_path / "data"
     tool.write_text("x")
     program = f"print(open({str(tool)[1:]!r}.join(['/', ''])).read())"
-    with pytest.raises(GenerationError, match=r"(?s)No such file or directory.*\(in the sandbox it sees .*`readable`"):
+    with pytest.raises(GenerationError, match=r"(?s)No such file or directory: '[^']*'\Z") as caught:
         generate([sys.executable, "-c", program], cwd=Path("/usr"))
+    assert re.fullmatch(r"\(in the sandbox it sees .*`readable`.*\)", caught.value.remedy)
     assert generate([sys.executable, "-c", program], cwd=Path("/usr"), readable=[tool]).candidate.text == "x\n"
 
 
@@ -199,16 +209,41 @@ def test_a_program_that_just_fails_gets_the_remedies_too() -> None:
     """Many programs do not say that a file or a variable of theirs is missing."""
     with pytest.raises(GenerationError) as caught:
         generate([sys.executable, "-c", "print('Please log in'); raise SystemExit(1)"])
-    _, said, told = str(caught.value).splitlines()
-    remedies = [f"`{name}`" in told for name in ("readable", "environment", "sandbox")]
+    _, said = str(caught.value).splitlines()
+    remedies = [f"`{name}`" in caught.value.remedy for name in ("readable", "environment", "sandbox")]
     assert (said, remedies) == ("Please log in", [True, True, True])
 
 
 def test_a_program_that_misses_the_network_gets_a_hint() -> None:
     """A generator without network cannot even reach the loopback."""
     program = "import socket; socket.create_connection(('127.0.0.1', 9), 1)"
-    with pytest.raises(GenerationError, match=r"\(in the sandbox it has no network\)"):
+    with pytest.raises(GenerationError) as caught:
         generate([sys.executable, "-c", program], network="none")
+    assert caught.value.remedy == "(in the sandbox it has no network)"
+
+
+@pytest.mark.parametrize("kind", ["command", "function"])
+def test_a_remedy_is_for_the_host_alone(kind: str, tmp_path: Path) -> None:
+    """Journal, result and the words for people hold it; the prompt that follows tells what the program said alone."""
+    (tmp_path / "failing.py").write_text("def candidate(request):\n    open('/hidden/away')\n")
+    made: Any = (
+        CommandGenerator([sys.executable, "-c", "open('/hidden/away')"], cwd=tmp_path, sandbox=STRONG)
+        if kind == "command"
+        else ProcessGenerator("failing:candidate", path=[tmp_path], cwd=tmp_path, sandbox=STRONG)
+    )
+    recorder = RecordingSubscriber()
+    orchestrator = Orchestrator(generator=made, evaluator=ScriptedEvaluator([]), budget=Budget(attempts=2))
+    orchestrator.bus.subscribe(recorder)
+    try:
+        result = orchestrator.run(MergedSpec(intent="Do it.", evals=(EvalCase(name="a"),)))
+    except IsolationRefusedError as error:
+        pytest.skip(str(error))
+    failures = [record.event for record in recorder.records if isinstance(record.event, AttemptFailed)]
+    remedy, prompt = failures[0].remedy, result.history[1].prompt
+    assert re.fullmatch(r"\(in the sandbox it sees .*`readable`.*\)", remedy)
+    assert [each["remedy"] for each in result.as_json()["history"]] == [remedy, remedy]
+    assert remedy in told(failures[0])
+    assert ["No such file or directory: '/hidden/away'" in prompt, "in the sandbox" in prompt] == [True, False]
 
 
 def test_a_hidden_program_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,8 +252,9 @@ def test_a_hidden_program_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name, script in (("tool", '#!/bin/sh\n"$(dirname "$0")/other"\n'), ("other", "#!/bin/sh\necho x\n")):
         (tmp_path / name).write_text(script)
         (tmp_path / name).chmod(0o755)
-    with pytest.raises((GenerationError, GeneratorUnavailableError), match="`readable`"):
+    with pytest.raises(GenerationError) as caught:
         generate([str(tmp_path / "tool")], cwd=Path("/usr"))
+    assert "`readable`" in caught.value.remedy
     shown = generate([str(tmp_path / "tool")], cwd=Path("/usr"), readable=["~/other"])
     assert shown == Generation(candidate=Candidate("x\n"))
 
@@ -260,3 +296,15 @@ def test_nothing_is_left_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyP
     generate([sys.executable, "-c", writing("a", "x")], output="files")
     assert (set(os.listdir("/proc/self/fd")), Path("/proc/self/mounts").read_text()) == (before, mounts)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_is_told_what_its_command_cannot_see_and_no_setting(tmp_path: Path) -> None:
+    """What to change about the sandbox is the host's to know; the model that asked for the command gets the fact."""
+    run = RunCommand(Workspace(tmp_path), sandbox=STRONG)
+    request = CallRequest(run_id="run", call_id="call", arguments={"command": "cat /hidden/away"}, seconds=20)
+    try:
+        outcome = asyncio.run(run.call(request))
+    except IsolationRefusedError as error:
+        pytest.skip(str(error))
+    said = str(outcome.output).splitlines()
+    assert said[-1] == "(in the sandbox it sees the system and its own directory, and writes there and to /tmp only)"
