@@ -20,15 +20,15 @@ from orchestrator_events.run import CandidateGenerated
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
 
-__all__ = ["CleansedError", "cleansed_error", "cleansed_event"]
+__all__ = ["CleansedError", "cleansed_error", "cleansed_event", "cleansed_json_blob", "kind_of"]
 
 Cleanser = Callable[[Any, "Secrets"], Any]
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
-MAY_BE_CUT = frozenset({"answer", "error", "message", "reason"})
+MAY_BE_CUT = frozenset({"answer", "error", "message", "reason", "remedy"})
 """Fields with words of programs and errors, which anyone may have cut before they came here."""
-JSON_TEXTS = frozenset({"identity", "input", "messages", "parameters", "reply", "tool_input"})
-JSON_BLOBS = JSON_TEXTS | {"message"}
+JSON_TEXTS = frozenset({"block", "identity", "input", "messages", "parameters", "reply", "tool_input"})
+JSON_BLOBS = JSON_TEXTS | {"definition", "evidence", "message", "review"}
 """Fields that hold JSON, and must still do so afterwards."""
 OUR_OWN = frozenset(
     {
@@ -40,7 +40,15 @@ OUR_OWN = frozenset(
 
 
 class CleansedError(OrchestratorError):
-    """Stands for an error whose own text holds a secret: its type and its message, redacted."""
+    """Stands for an error whose own text holds a secret: its type and its message, redacted.
+
+    `kind` is the type of that error, by which it is still decided what follows; `status_code` its HTTP status, if any.
+    """
+
+    def __init__(self, message: str, kind: type[BaseException], status_code: int | None = None) -> None:
+        self.kind = kind
+        self.status_code = status_code
+        super().__init__(message)
 
 
 def cleansed_event(event: AnyEvent, secrets: Secrets) -> AnyEvent:
@@ -86,13 +94,19 @@ def cleanser_of(declared: Any, name: str) -> Cleanser | None:
         inner = next((cleanse for each, cleanse in found if cleanse is not None and isinstance(each, type)), None)
         return None if inner is None else lambda value, secrets: None if value is None else inner(value, secrets)
     if origin is tuple:
-        each = cleanser_of(get_args(declared)[0], name)
-        return None if each is None else lambda values, secrets: cleansed_items(values, each, secrets)
+        return items_cleanser(cleanser_of(get_args(declared)[0], name))
     if declared is Blob:
         return cleansed_json_blob if name in JSON_BLOBS else cleansed_cut_blob if name == "answer" else cleansed_blob
     if declared is str:
         return None if name in OUR_OWN else text_cleanser(name)
     return cleansed_value if attrs.has(declared) and plan_of(declared) else None
+
+
+def items_cleanser(each: Cleanser | None) -> Cleanser | None:
+    """What is done to a tuple of which each item is cleansed so."""
+    if each is None or each is cleansed_json_blob:
+        return None if each is None else cleansed_json_blobs
+    return lambda values, secrets: cleansed_items(values, each, secrets)
 
 
 def text_cleanser(name: str) -> Cleanser:
@@ -121,9 +135,22 @@ def cleansed_blob(blob: Blob, secrets: Secrets) -> Blob:
 
 
 def cleansed_json_blob(blob: Blob, secrets: Secrets) -> Blob:
-    """JSON that is stored beside its record."""
-    text = None if blob.text is None else cleansed_json(blob.text, secrets)
-    return blob if text is blob.text else Blob(text)
+    """JSON that is stored beside its record; it is looked through once, however many records name it."""
+    if blob.text is None or blob.free_of is secrets.stamp:
+        return blob
+    text = cleansed_json(blob.text, secrets)
+    cleansed = blob if text is blob.text else Blob(text)
+    cleansed.free_of = secrets.stamp
+    return cleansed
+
+
+def cleansed_json_blobs(blobs: tuple[Blob, ...], secrets: Secrets) -> tuple[Blob, ...]:
+    """The messages of a request, of which all but the last few were in the one before."""
+    stamp = secrets.stamp
+    for blob in blobs:
+        if blob.free_of is not stamp:
+            return cleansed_items(blobs, cleansed_json_blob, secrets)
+    return blobs
 
 
 def cleansed_cut_blob(blob: Blob, secrets: Secrets) -> Blob:
@@ -163,10 +190,18 @@ def cleansed_data(data: Any, secrets: Secrets) -> Any:
     return data
 
 
+def kind_of(error: BaseException) -> type[BaseException]:
+    """The type of an error, or of the one that it stands for."""
+    return error.kind if isinstance(error, CleansedError) else type(error)
+
+
 def stand_in(error: BaseException, secrets: Secrets, seen: set[int]) -> BaseException:
     """An error of ours with the same traceback, words and causes, all redacted."""
     seen.add(id(error))
-    made = CleansedError(secrets.redact_pieces(describe(error)))
+    status = getattr(error, "status_code", None)
+    made = CleansedError(
+        secrets.redact_pieces(describe(error)), kind_of(error), status if type(status) is int else None
+    )
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and id(cause) not in seen:
         made.__cause__ = stand_in(cause, secrets, seen)

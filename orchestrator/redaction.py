@@ -12,8 +12,9 @@ looking for halves beside cut marks, since what was cut twice has a piece from t
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 import attrs
 
@@ -56,6 +57,9 @@ class Secrets:
     ("curl -H 'Authorization: [redacted key]'", Secrets(key))
     """
 
+    keeps_answers: ClassVar[bool] = False
+    """Whether a model's answer is a candidate, which is never altered."""
+
     values: Mapping[str, str] = attrs.field(converter=own_table)
     longest: int = attrs.field(init=False, default=0)
     """Length of the longest form, characters."""
@@ -64,6 +68,12 @@ class Secrets:
     pieces: dict[str, str] = attrs.field(init=False, factory=dict)
     """What replaces each run of eight characters of a form."""
     pattern: re.Pattern[str] | None = attrs.field(init=False, default=None)
+    stamp: object = attrs.field(init=False, factory=object)
+    """Marks what was looked through for these secrets; nobody else's is the same."""
+    ordered: tuple[str, ...] = attrs.field(init=False, default=())
+    """The forms, so that those that go on from a beginning stand right after it."""
+    beginnings: frozenset[str] = attrs.field(init=False, default=frozenset())
+    """The first characters of forms, one to eight of them."""
 
     def __attrs_post_init__(self) -> None:
         for name, value in self.values.items():
@@ -77,6 +87,8 @@ class Secrets:
         forms = sorted(self.marks, key=len, reverse=True)
         self.longest = max(map(len, forms), default=0)
         self.pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+        self.ordered = tuple(sorted(forms))
+        self.beginnings = frozenset(form[:length] for form in forms for length in range(1, SHORTEST + 1))
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(self.values)})"
@@ -94,10 +106,6 @@ class Secrets:
         if self.pattern is None or self.pattern.search(text) is None:
             return text
         return self.scanned(text, len(text), 0)[0]
-
-    def redact_bytes(self, data: bytes) -> bytes:
-        """A program's output without any form of a secret; bytes that are not UTF-8 stay as they are."""
-        return self.redact(data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
     def redact_pieces(self, text: str) -> str:
         """The text without any eight characters of a form: for what may have been cut, wherever it was."""
@@ -137,20 +145,32 @@ class Secrets:
         if end > 0:
             yield start, end
 
-    def scanned(self, text: str, stop: int, covered: int) -> tuple[str, int]:
+    def undecided(self, text: str) -> int:
+        """Where the end of a text begins that more text may make a form of; the text's length without one."""
+        for position in range(max(0, len(text) - self.longest + 1), len(text)):
+            if text[position : position + SHORTEST] in self.beginnings and self.is_beginning(text[position:]):
+                return position
+        return len(text)
+
+    def is_beginning(self, text: str) -> bool:
+        """Whether a form goes on from this text."""
+        following = bisect_right(self.ordered, text)
+        return following < len(self.ordered) and self.ordered[following].startswith(text)
+
+    def scanned(self, text: str, stop: int, covered: int, told: int = 0) -> tuple[str, int]:
         """What becomes of the text before `stop`, and how far a secret that began there reaches beyond it.
 
-        The first `covered` characters belong to a secret that was replaced already.
+        The first `covered` characters belong to a secret that was replaced already, the first `told` were shown.
         """
         assert self.pattern is not None
         parts: list[str] = []
         position = 0
         while (match := self.pattern.search(text, position)) and match.start() < stop:
             if match.start() >= covered:  # else it overlaps the one before, whose mark stands for both
-                parts += [text[covered : match.start()], self.marks[match[0]]]
+                parts += [text[max(covered, told) : match.start()], self.marks[match[0]]]
             covered = max(covered, match.end())
             position = match.start() + 1
-        parts.append(text[covered:stop])
+        parts.append(text[max(covered, told) : stop])
         return "".join(parts), max(0, covered - stop)
 
 
@@ -158,28 +178,51 @@ class Secrets:
 class RedactingStream:
     """Redacts a text that comes in chunks: what comes out is what `redact` makes of the whole.
 
-    It holds back at most the longest form less one character, until `end()`.
+    It holds back what may become a secret, which is seldom more than a character or two, until that is decided or
+    the text is over; less than a secret's longest form in any case.
     """
 
     secrets: Secrets
     held: str = attrs.field(init=False, default="")
+    """The beginning of a form, as far as anybody knows."""
     covered: int = attrs.field(init=False, default=0)
+    """How much of that belongs to a secret that was replaced."""
+    told: int = attrs.field(init=False, default=0)
+    """How much of it was shown in a pause."""
 
     def feed(self, chunk: str) -> str:
         """What can be shown once this chunk is there."""
         text = self.held + chunk
-        return self.shown(text, max(0, len(text) - max(0, self.secrets.longest - 1)))
+        return self.shown(text, self.secrets.undecided(text))
+
+    def pause(self) -> str:
+        """What is held back, where it is too short to tell a secret by: something else is shown before the next chunk.
+
+        Should a secret go on from it after all, the rest of that is redacted, and no more than seven characters of
+        the secret stand before its mark.
+        """
+        if len(self.held) >= SHORTEST:
+            return ""
+        rest = self.held[max(self.covered, self.told) :]
+        self.told = len(self.held)
+        return rest
 
     def end(self) -> str:
-        """The rest; the stream can then be used anew."""
+        """The rest of a text that is whole; the stream can then be used anew."""
         return self.shown(self.held, len(self.held))
+
+    def cut(self) -> str:
+        """The rest of a text that was cut off: no eight characters of a secret; the stream can then be used anew."""
+        held, rest = self.held, self.end()
+        return rest if len(held) < SHORTEST else self.secrets.pieces[held[:SHORTEST]]
 
     def shown(self, text: str, stop: int) -> str:
         """What is decided of the text: everything that begins before `stop`."""
         self.held = text[stop:]
-        if self.secrets.pattern is None:
+        if self.secrets.pattern is None or stop == 0:
             return text[:stop]
-        done, self.covered = self.secrets.scanned(text, stop, self.covered)
+        done, self.covered = self.secrets.scanned(text, stop, self.covered, self.told)
+        self.told = max(0, self.told - stop)
         return done
 
 

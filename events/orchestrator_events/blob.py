@@ -24,6 +24,8 @@ class Blob:
     known_size: int | None = None
     encoded: bytes | None = attrs.field(init=False, default=None)
     named: str | None = attrs.field(init=False, default=None)
+    free_of: object | None = attrs.field(init=False, default=None)
+    """The stamp of the secrets that it was last looked through for: none of them is in it."""
 
     @property
     def data(self) -> bytes:

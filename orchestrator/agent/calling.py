@@ -44,15 +44,18 @@ async def generate(it: Invocation) -> None:
     live, begun = LiveAnswer.of(it), run.clock.monotonic()
     request = request_of(it, live)
     try:
-        reply = await replied(it, request)
+        reply = await replied(it, request, live)
         answer = usable(reply, request.turn)
     except OutOfTimeError:
+        live.end_try(is_whole=False)
         abandon_call(it, "the run's time was up before the answer came")
         return it.fire(BudgetExhausted(limit="seconds", detail="the time was up during a call of the model"))
     except ProviderCallError as error:
+        live.end_try(is_whole=False)
         failed(it, error)
         raise StoppedError(error.__cause__ or error) from error
     duration_us = run.clock.monotonic() - begun
+    live.end_try(is_whole=True)
     return await taken(it, reply, answer, live, duration_us)
 
 
@@ -70,11 +73,11 @@ def request_of(it: Invocation, live: LiveAnswer) -> TurnRequest:
         max_tokens=call.reservation.output_tokens,
         seconds=it.seconds_for(it.parts.limits.provider_seconds),
         idempotency_key=call.reservation.key,
-        delta=live if live.is_wanted else None,
+        delta=live.begin_try(),
     )
 
 
-async def replied(it: Invocation, request: TurnRequest) -> Reply:
+async def replied(it: Invocation, request: TurnRequest, live: LiveAnswer) -> Reply:
     """The provider's reply to the call, made as often as the retry policy and the budget allow.
 
     Raises ProviderCallError when they allow no more; each retry is committed before it is waited for.
@@ -90,10 +93,12 @@ async def replied(it: Invocation, request: TurnRequest) -> Reply:
             if wait is None or run.ledger.overrun(request.idempotency_key, charge):
                 raise
             reason = describe(error)
+        live.end_try(is_whole=False)
         it.fire(retry_of(request, it.provider_name, retry, reason, wait, charge))
         await it.commit()
         await waited(it, wait)
-        request = attrs.evolve(request, seconds=it.seconds_for(it.parts.limits.provider_seconds))
+        seconds = it.seconds_for(it.parts.limits.provider_seconds)
+        request = attrs.evolve(request, seconds=seconds, delta=live.begin_try())
     raise AssertionError("unreachable")
 
 

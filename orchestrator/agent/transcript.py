@@ -11,6 +11,7 @@ from orchestrator.agent.invocation import Invocation, StoppedError
 from orchestrator.agent.messages import WrittenMessage
 from orchestrator.agent.ports import Message, Provider
 from orchestrator.agent.run import AgentRun
+from orchestrator.agent.verdicts import automatic_message
 from orchestrator.supervision import DeadlineError
 from orchestrator_events.agent import MessageAdded
 from orchestrator_events.patience import settled
@@ -23,6 +24,7 @@ __all__ = [
     "messages_for",
     "tell_answer",
     "tell_results",
+    "tell_verdicts",
 ]
 
 
@@ -102,7 +104,7 @@ async def conversation(it: Invocation) -> list[WrittenMessage]:
     """The messages with their texts: the run's own has them, a host's are looked up."""
     if has_own_conversation(it):
         return list(it.run.written)
-    return [it.writing.written(message) for message in await it.transcript.for_request(it.provider)]
+    return it.writing.conversation(await it.transcript.for_request(it.provider))
 
 
 def has_own_conversation(it: Invocation) -> bool:
@@ -125,7 +127,7 @@ async def tell_answer(it: Invocation) -> None:
 
 
 async def tell_results(it: Invocation) -> None:
-    """Add the result of every tool call of the turn, in the order of the calls, and then what waited for that."""
+    """Add the result of every tool call of the turn, in the order of the calls, and then what waited."""
     run = it.run
     for call in () if run.answer is None else run.answer.calls:
         result = run.results.get(call.id)
@@ -135,7 +137,14 @@ async def tell_results(it: Invocation) -> None:
         content = f"{result.output}\nWarning: {warnings}" if warnings else result.output
         message = {"role": "tool", "tool_call_id": call.id, "name": call.tool, "content": content}
         await add(it, message, "tool" if call.id in run.intents else "synthetic")
+    await tell_verdicts(it)
     await tell_injections(it)
+
+
+async def tell_verdicts(it: Invocation) -> None:
+    """Add what automatic verifications said; never called between a tool call and its result."""
+    for verdict in tuple(it.run.unread):
+        await add(it, automatic_message(it.parts.harness, verdict), "harness")
 
 
 async def tell_injections(it: Invocation) -> None:

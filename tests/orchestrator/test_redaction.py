@@ -61,6 +61,7 @@ from orchestrator_events.subscribers.log import log_attempts, log_records
 
 KEY = 'sk-Tq7/"Zk+0é9\\Wm4x'
 SECRETS = Secrets({"openai": KEY, "database": "correct horse battery"})
+MARK = "[redacted key]"
 SPEC = MergedSpec(intent="Add.", evals=(EvalCase(name="a"), EvalCase(name="b")))
 
 
@@ -139,6 +140,30 @@ def test_a_stream_holds_back_only_what_may_be_a_secret() -> None:
     shown = [stream.feed(part) for part in ["a" * 30, "01234", "56789", "b" * 30]]
     assert "".join(shown) + stream.end() == "a" * 30 + "[redacted key]" + "b" * 30
     assert RedactingStream(Secrets({})).feed("abc") == "abc"
+    assert [stream.feed("words, 01"), stream.feed("2 more"), stream.feed(" words")] == ["words, ", "012 more", " words"]
+    assert [stream.feed("0123456789"), stream.feed("012345678"), stream.feed("9")] == [MARK, "", MARK]
+
+
+def test_a_stream_that_pauses_shows_what_is_too_short_for_a_secret() -> None:
+    """Seven characters at most; should the secret go on after the pause, its mark stands for the rest of it."""
+    stream = RedactingStream(Secrets({"key": "0123456789"}))
+    shown = [stream.feed("a 01234"), stream.pause(), stream.feed("567"), stream.pause(), stream.feed("89 b")]
+    assert shown == ["a ", "01234", "", "", "[redacted key] b"]
+    assert [stream.feed("a 0"), stream.pause(), stream.pause(), stream.feed("b"), stream.end()] == [
+        "a ",
+        "0",
+        "",
+        "b",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(("text", "rest"), [("a 0123456", "0123456"), ("a 01234567", "[redacted key]"), ("a", "")])
+def test_a_stream_that_is_cut_off_shows_no_piece_of_a_secret(text: str, rest: str) -> None:
+    """The beginning of one is redacted like any text that was cut, from eight characters on; what follows is new."""
+    stream = RedactingStream(Secrets({"key": "0123456789"}))
+    stream.feed(text)
+    assert [stream.cut(), stream.feed("89 b"), stream.end()] == [rest, "89 b", ""]
 
 
 def leaky_generator() -> Callable[[Request], Any]:
