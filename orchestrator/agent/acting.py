@@ -6,34 +6,43 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
+from orchestrator.agent.admission import Admission, admitted
 from orchestrator.agent.answers import Call
-from orchestrator.agent.injecting import take_injections
 from orchestrator.agent.invocation import Invocation
 from orchestrator.agent.outcomes import ended, finished, flown, tool_error
-from orchestrator.agent.plainjson import clean, read_object, written
+from orchestrator.agent.plainjson import clean, written
 from orchestrator.agent.ports import Tool
 from orchestrator.agent.run import CALL_LIMIT
 from orchestrator.agent.transcript import tell_answer, tell_results
+from orchestrator.agent.verification import verify_now, wants_verification
 from orchestrator.agent.waiting import next_landed
-from orchestrator.harness.actions import ActionRecord
+from orchestrator.harness.actions import ActionRecord, ToolRole
 from orchestrator.harness.decisions import Denial
 from orchestrator.jsondata import JSON
-from orchestrator_events.agent import ActionDenied, ActionsSettled, ActionStarted, HarnessWarned, ToolPre
+from orchestrator_events.agent import ActionDenied, ActionsSettled, ActionStarted, HarnessWarned
 from orchestrator_events.blob import Blob
 from orchestrator_events.decision import DecisionTaken
 
-__all__ = ["Admission", "act", "admitted"]
+__all__ = ["act"]
 
 UNKNOWN = "Outcome unknown: the run was cut off while the tool was running, and it is not run again on its own."
 
 
 async def act(it: Invocation) -> None:
-    """Run the calls of the turn that have no result yet, and add every result to the conversation."""
+    """Run the calls of the turn that have no result yet, and add every result to the conversation.
+
+    What a call wrote is verified before the next one runs (contract 3, strategy 1): several writes in one answer
+    are as good as one in each. After the last call it is the turn's end that verifies.
+    """
     run = it.run
     assert run.answer is not None
     await tell_answer(it)
     for group in grouped(it, [call for call in run.answer.calls if call.id not in run.results]):
         await it.refuse_stop()
+        if wants_verification(it) and it.parts.harness.roles.role_of(group[0].tool) is not ToolRole.VERIFY:
+            await verify_now(it)
+            await it.commit()
+            await it.refuse_stop()
         await run_group(it, group)
     await tell_results(it)
     it.fire(ActionsSettled(turn=run.turn))
@@ -97,38 +106,6 @@ async def begin(it: Invocation, call: Call, ahead: list[ActionRecord]) -> None:
     if denial is not None:
         return refuse(it, attrs.evolve(call, arguments=arguments), denial, taken)
     return intend(it, call, tool, admission)
-
-
-@attrs.frozen(kw_only=True)
-class Admission:
-    """What the gate's subscribers said of a call."""
-
-    arguments: Mapping[str, JSON]
-    """As they changed them."""
-    text: str
-    """The same as JSON text."""
-    taken: tuple[DecisionTaken, ...]
-    denial: Denial | None = None
-
-
-async def admitted(it: Invocation, call: Call) -> Admission:
-    """Put a call to the gate."""
-    gate = ToolPre(turn=it.run.turn, call_id=call.id, tool_name=call.tool, tool_input=written(call.arguments))
-    ruling = await it.asked(gate)
-    take_injections(it, gate, ruling)
-    if ruling.deny is not None:
-        source = next((each.subscriber for each in ruling.taken if each.action == "deny"), "approval")
-        denial = Denial(clean(source), clean(ruling.deny.reason))
-        return Admission(arguments=call.arguments, text=gate.tool_input, taken=ruling.taken, denial=denial)
-    changed = ruling.changes.get("tool_input")
-    if changed is None:
-        return Admission(arguments=call.arguments, text=gate.tool_input, taken=ruling.taken)
-    try:
-        arguments = read_object(str(changed))
-    except ValueError as error:
-        denial = Denial("tool:pre", f"a subscriber changed the input into what is no object: {error}")
-        return Admission(arguments={}, text="{}", taken=ruling.taken, denial=denial)
-    return Admission(arguments=arguments, text=written(arguments), taken=ruling.taken)
 
 
 def judged(it: Invocation, call: Call, arguments: Mapping[str, JSON], ahead: list[ActionRecord]) -> Denial | None:

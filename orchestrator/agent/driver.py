@@ -40,8 +40,10 @@ async def drive(it: Invocation, supervisor: Supervisor, is_overdue: bool) -> Non
         await driven(it, is_overdue=is_overdue)
     except asyncio.CancelledError:  # also in the midst of another ending
         if not is_closed(it):
-            reason = STOP_ASKED if state_of(it.cancellation) == "immediate" else TASK_CANCELLED
-            await cancel(it, reason, is_immediate=True)
+            state = state_of(it.cancellation)
+            it.is_abandoned = True
+            reason = STOP_ASKED if it.is_cut_short or state == "immediate" else TASK_CANCELLED
+            await cancel(it, reason, is_immediate=not it.is_cut_short or state == "immediate")
             await close(it, reason)
 
 

@@ -103,7 +103,7 @@ async def close(it: Invocation, reason: str = "", *, is_broken: bool = False) ->
     if ending == "completed":
         it.fire(PromptComplete(response_preview=response[:PREVIEW], length=len(response)))
     complete = OrchestratorComplete(orchestrator=it.parts.name, turn_count=run.answered, status=completion)
-    await conclude(it.parts.bus, run, complete, response, ending, reason, is_broken=is_broken)
+    await it.concluded(conclude(it.parts.bus, run, complete, response, ending, reason, is_broken=is_broken))
 
 
 def is_closed(it: Invocation) -> bool:

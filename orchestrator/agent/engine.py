@@ -18,13 +18,13 @@ from orchestrator.agent.limits import AgentLimits, budget_of
 from orchestrator.agent.outcome import AgentReport
 from orchestrator.agent.plainjson import clean, written
 from orchestrator.agent.ports import Provider, Tool, Transcript
-from orchestrator.agent.recorded import blank_run
 from orchestrator.agent.results import ending_of, error_of
 from orchestrator.agent.run import AgentRun
 from orchestrator.agent.transcript import JournaledTranscript
 from orchestrator.agent.verifiers import VerifierLike, as_verifier
 from orchestrator.agent.waiting import watched
 from orchestrator.blocking import run_blocking
+from orchestrator.discretion import discreet, wire
 from orchestrator.harness.harness import Harness
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.jsondata import JSON
@@ -41,8 +41,7 @@ from orchestrator_events.clock import Clock, SystemClock
 from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.isolation import LEVELS
 from orchestrator_events.journal import Journal
-from orchestrator_events.subscribers.guard import guard_budget
-from orchestrator_events.subscribers.history import record_history
+from orchestrator_states.agent import AGENT
 
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
@@ -107,8 +106,7 @@ class Agent:
     budget_in_force: Budget = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.bus.recorder = self.bus.recorder or record_history
-        self.bus.guard = self.bus.guard or guard_budget
+        wire(self.bus, self.secrets, is_sent_clean=True)
         self.budget_in_force = budget_of(self.limits, self.budget)
         tools, verifier = by_name(self.tools), as_verifier(self.verifier)
         self.parts = Parts(
@@ -122,7 +120,7 @@ class Agent:
             harness=fitting(self.harness, tools, verifier),
             verifier=verifier,
             bus=self.bus,
-            approver=self.discreet_approver(),
+            approver=discreet(self.approver, self.secrets),
             retries=self.retries,
             require_isolation=self.require_isolation,
             system=clean(self.system),
@@ -225,7 +223,15 @@ class Agent:
     def begin(self, prompt: str, run_id: str, request: dict[str, JSON], parent: Parent | None) -> AgentRun:
         """A new run, its first record not yet committed."""
         journal = self.journal or MemoryJournal()
-        run = blank_run(run_id, clean(prompt), self.budget_in_force, self.clock, journal, self.parts.harness)
+        run = AgentRun.blank(
+            run_id,
+            AGENT,
+            self.budget_in_force,
+            self.clock,
+            journal,
+            prompt=clean(prompt),
+            harness=self.parts.harness,
+        )
         run.secrets = self.secrets
         identity = {**identity_of(self.parts), REQUEST: request}
         run.fire(
@@ -270,11 +276,3 @@ class Agent:
             if watch is not None:
                 watch.cancel()
         raise error_of(broken, run, self.name)
-
-    def discreet_approver(self) -> Approver | None:
-        """The approver, who is shown no secret either."""
-        if self.approver is None or self.secrets is None:
-            return self.approver
-        from orchestrator.exposure import DiscreetApprover
-
-        return DiscreetApprover(self.approver, self.secrets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -10,6 +10,7 @@ import attrs
 from orchestrator.agent.cancelling import Cancellation, StopRequestedError, state_of
 from orchestrator.agent.limits import AgentLimits
 from orchestrator.agent.messages import Writing
+from orchestrator.agent.patience import patiently
 from orchestrator.agent.ports import Provider, Tool, Transcript
 from orchestrator.agent.run import AgentRun
 from orchestrator.asking import ask
@@ -78,11 +79,23 @@ class Invocation:
     """Whether its opening records are committed and its provider is chosen."""
     is_ending: bool = False
     """Whether it is on its way out, which nothing interrupts but the cancellation of the task."""
+    is_looking: bool = False
+    """Whether what the driver awaits looks at the cancellation itself."""
+    is_cut_short: bool = False
+    """Whether a cancellation had to end what the driver awaited."""
+    is_abandoned: bool = False
+    """Whether the task that awaits the run was cancelled, or the driver was."""
+    is_grace_used: bool = False
+    """Whether a subscriber was left behind already: the next ones have a moment only."""
     flights: list[Flight] = attrs.Factory(list["Flight"])
     """What runs now: a call of the model, or tools."""
 
-    writing: Writing = attrs.Factory(Writing)
+    writing: Writing = attrs.field(init=False)
     """The messages that were written: each is held once, however many requests carry it."""
+
+    def __attrs_post_init__(self) -> None:
+        secrets = self.run.secrets
+        self.writing = Writing(None if secrets is None or secrets.keeps_answers else secrets)
 
     @property
     def provider(self) -> Provider:
@@ -95,7 +108,17 @@ class Invocation:
 
     async def commit(self) -> None:
         """Record and publish what happened since the last effect."""
-        await commit(self.parts.bus, self.run)
+        await self.concluded(commit(self.parts.bus, self.run))
+
+    async def concluded(self, telling: Coroutine[object, object, None]) -> None:
+        """Have subscribers told; they hold up no run that is to stop."""
+        if self.cancellation is None and not self.is_ending:
+            return await telling
+        was_looking, self.is_looking = self.is_looking, True
+        try:
+            return await patiently(self, telling)
+        finally:
+            self.is_looking = was_looking
 
     async def asked(self, gate: Gate) -> Ruling:
         """Put a gate to those who answer it, the budget last."""

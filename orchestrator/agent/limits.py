@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 import attrs
 
 from orchestrator_events.budget import Budget
 
-__all__ = ["DEFAULT_ITERATIONS", "AgentLimits", "budget_of"]
+__all__ = ["DEFAULT_ITERATIONS", "MOST_COUNT", "MOST_SECONDS", "AgentLimits", "budget_of", "shown_number"]
 
 DEFAULT_ITERATIONS = 50
+MOST_COUNT = 1_000_000
+"""The highest limit of turns, of tool calls and of characters: one beyond it would be none."""
+MOST_SECONDS = 31_536_000.0
+"""The longest limit of time, seconds: a year."""
 
 
 def _is_count(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if type(value) is not int or value < 1:
-        raise ValueError(f"{attribute.name} must be a whole number from 1, not {value!r}")
+    if type(value) is not int or not 1 <= value <= MOST_COUNT:
+        raise ValueError(f"{attribute.name} must be a whole number from 1 to {MOST_COUNT}, not {shown_number(value)}")
 
 
 def _is_seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
-        raise ValueError(f"{attribute.name} must be a finite number of seconds above 0, not {value!r}")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= MOST_SECONDS:  # type: ignore[operator]  # a number, by the first half
+        most = f"{MOST_SECONDS:.0f}"
+        raise ValueError(
+            f"{attribute.name} must be a number of seconds above 0 and at most {most}, not {shown_number(value)}"
+        )
+
+
+def shown_number(value: object) -> str:
+    """A value as an error shows it: an integer of a thousand digits only by its length."""
+    is_long = isinstance(value, int) and abs(value) >= 10**20
+    return f"one of {value.bit_length() * 30103 // 100000 + 1} digits or so" if is_long else repr(value)  # type: ignore[attr-defined]  # an int, by is_long
 
 
 @attrs.frozen(kw_only=True)
 class AgentLimits:
     """How far an agent may go. Turns are always limited (contract 2: prevent infinite loops).
 
-    Raises ValueError for an iteration limit that is None, below 1 or no whole number.
+    Raises ValueError for an iteration limit that is None, below 1, above a million, or no whole number.
     """
 
     iterations: int = attrs.field(default=DEFAULT_ITERATIONS, validator=_is_count)

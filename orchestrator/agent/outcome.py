@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import ClassVar
 
 import attrs
@@ -11,11 +10,9 @@ from orchestrator.agent.ports import Message
 from orchestrator.harness.actions import ActionRecord
 from orchestrator.harness.verification import Verification
 from orchestrator.jsondata import JSON
-from orchestrator.outcome import UsageTotals
+from orchestrator.recordedresult import RecordedResult
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.execution import IsolationEstablished
-from orchestrator_events.journal import Head
-from orchestrator_events.record import GENESIS, Record, chain_digest
 
 __all__ = [
     "AgentCancelledError",
@@ -30,11 +27,9 @@ __all__ = [
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class AgentRunReport:
+class AgentRunReport(RecordedResult):
     """What every ending carries."""
 
-    status: ClassVar[str] = "open"
-    run_id: str
     state: str
     """State the run is in."""
     name: str
@@ -45,7 +40,6 @@ class AgentRunReport:
     """Calls of the model that answered."""
     tool_calls: int
     """Tools run for the model, automatic verifications not counted."""
-    usage: UsageTotals
     messages: tuple[Message, ...] = attrs.field(repr=False)
     """What the run added to the conversation, in order."""
     actions: tuple[ActionRecord, ...] = attrs.field(repr=False)
@@ -54,18 +48,6 @@ class AgentRunReport:
     best_verification: Verification | None
     isolation: IsolationEstablished | None
     """What held the tools in, this invocation; None when that was never found out."""
-    records: tuple[Record, ...] = attrs.field(repr=False)
-    """The run's records, in order. Not in the repr, which asyncio.run makes of every result."""
-
-    @cached_property
-    def journal_head(self) -> Head:
-        """Digest and number of the records: keep it, and truncation and rewriting will show."""
-        from orchestrator_events.codec import encode
-
-        digest = GENESIS
-        for record in self.records:
-            digest = chain_digest(digest, encode(record))
-        return Head(digest, len(self.records))
 
     def as_json(self) -> dict[str, JSON]:
         """The report as plain data."""
@@ -77,11 +59,10 @@ class AgentRunReport:
             "answer": self.answer,
             "turns": self.turns,
             "tool_calls": self.tool_calls,
-            "usage": attrs.asdict(self.usage),
             "messages": [dict(message) for message in self.messages],
             "actions": [record.line for record in self.actions],
             "verification": {"last": counts(self.last_verification), "best": counts(self.best_verification)},
-            "journal_head": {"digest": self.journal_head.digest, "count": self.journal_head.count},
+            **self.measured_json(),
         }
 
 

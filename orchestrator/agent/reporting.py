@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.agent.outcome import AgentCompleted, AgentIncomplete, AgentRunReport
 from orchestrator.agent.run import AgentRun
-from orchestrator.outcome import UsageTotals
+from orchestrator.recordedresult import UsageTotals
 from orchestrator_states.agent import AgentState
 
 __all__ = ["report_on"]
@@ -32,13 +32,7 @@ def measures(run: AgentRun, name: str) -> dict[str, Any]:
         "answer": run.text if run.final is None else run.final,
         "turns": run.answered,
         "tool_calls": run.tool_calls,
-        "usage": UsageTotals(
-            input_tokens=ledger.input_tokens,
-            output_tokens=ledger.output_tokens,
-            money_micro=ledger.money_micro,
-            active_us=ledger.elapsed_us(),
-            is_estimated=ledger.has_estimates,
-        ),
+        "usage": UsageTotals.of(ledger),
         "messages": tuple(run.messages),
         "actions": tuple(run.past),
         "last_verification": run.progress.last,

@@ -88,6 +88,8 @@ class AgentRun(Execution):
     """Those that the last one carried, without its own gate's."""
     deferred: list[ContextInjected] = attrs.Factory(list[ContextInjected])
     """Injections that have to join the transcript as soon as they fit."""
+    unread: list[VerificationFinished] = attrs.Factory(list[VerificationFinished])
+    """Automatic verifications that are not in the transcript yet."""
     empties: int = 0
     """Empty answers in a row."""
     text: str = ""
@@ -137,6 +139,8 @@ def message_added(run: AgentRun, event: MessageAdded) -> None:
         run.is_answer_told = True
     elif event.origin == "injection" and run.deferred:
         run.deferred.pop(0)
+    elif event.origin == "harness" and run.unread:
+        run.unread.pop(0)
     elif message.get("role") == "tool":
         run.told.add(message.get("tool_call_id", ""))
 
@@ -216,8 +220,12 @@ def warned(run: AgentRun, event: HarnessWarned) -> None:
 
 
 def verified(run: AgentRun, event: VerificationFinished) -> None:
-    """There is a verdict on the work so far."""
-    if not event.error:
+    """There is a verdict on the work so far; the model has yet to read one that it did not ask for."""
+    if event.is_automatic:
+        run.unread.append(event)
+    if event.error:
+        run.progress = run.progress.after_attempt()
+    else:
         found = Verification(event.passed, event.total, event.failing, event.is_automatic, event.turn)
         run.progress = run.progress.after_verification(found)
 

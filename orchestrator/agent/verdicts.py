@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import cast
 
 from orchestrator.agent.plainjson import clean
+from orchestrator.harness.harness import AUTOMATIC_REASON, Harness
 from orchestrator.harness.verification import Verification
+from orchestrator.jsondata import JSON
 from orchestrator.ports import Verdict
 from orchestrator_events.agent import VerificationFinished
 from orchestrator_events.verdict import CaseResult, CaseStatus
 
-__all__ = ["NO_COUNTS", "no_verdict", "reported"]
+__all__ = ["NO_COUNTS", "automatic_message", "no_verdict", "reported"]
 
 NO_COUNTS = "the verifier gave no counts: its data must be an object with passed and total"
 
@@ -38,6 +40,24 @@ def no_verdict(turn: int, error: str, duration_us: int, *, is_automatic: bool) -
     return VerificationFinished(
         turn=turn, is_automatic=is_automatic, passed=0, total=0, error=clean(error), duration_us=duration_us
     )
+
+
+def automatic_message(harness: Harness, verdict: VerificationFinished) -> dict[str, JSON]:
+    """What the model reads of an automatic verification, after the tool results."""
+    if verdict.error:
+        name = harness.roles.verify_tool or "verify_progress"
+        text = f"[AUTO] {name}() -> no verdict: {verdict.error}\n({AUTOMATIC_REASON})"
+    else:
+        found = Verification(verdict.passed, verdict.total, verdict.failing, is_automatic=True, turn=verdict.turn)
+        text = harness.automatic_text(found)
+    counts = {
+        "passed": verdict.passed,
+        "total": verdict.total,
+        "failing": [case.id for case in verdict.failing],
+        "error": verdict.error,
+    }
+    metadata = {"source": "harness", "reason": AUTOMATIC_REASON, "verification": counts}
+    return {"role": "user", "content": text, "metadata": metadata}
 
 
 def counted(data: object) -> tuple[int, int, tuple[CaseResult, ...]]:

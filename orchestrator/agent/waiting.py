@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from orchestrator.agent import patience
 from orchestrator.agent.cancelling import POLL_S, StopRequestedError, state_of
 from orchestrator.agent.invocation import Invocation
 from orchestrator.supervision import Supervisor
@@ -74,21 +75,38 @@ def launched(it: Invocation, key: str, name: str, effect: Effect, seconds: float
 
 
 def watched(it: Invocation, supervisor: Supervisor) -> asyncio.Task[None] | None:
-    """Have an immediate cancellation end what does not look at the token itself: gates, people, transcripts."""
+    """Have a cancellation end what does not look at the token itself: gates, people, transcripts."""
     if it.cancellation is None:
         return None
     return asyncio.get_running_loop().create_task(interrupting(it, supervisor))
 
 
 async def interrupting(it: Invocation, supervisor: Supervisor) -> None:
-    """Wait for the token; whatever looks at it itself has a turn to see it first."""
-    times_seen = 0
-    while times_seen < TURNS_TO_SEE:
+    """Wait until what does not look at the token itself has held up a run that is to stop for too long.
+
+    That is a grace once the stop is graceful, after the last tool has ended, and next to nothing once it is immediate.
+    """
+    loop = asyncio.get_running_loop()
+    since, limit = loop.time(), 0.0
+    while loop.time() - since < limit or limit == 0.0:
         await asyncio.sleep(POLL_S)
-        is_due = state_of(it.cancellation) == "immediate" and not it.flights
-        times_seen = times_seen + 1 if is_due else 0
+        limit = held_up(it)
+        since = since if limit else loop.time()
     if not it.is_ending and not it.run.is_over:
+        it.is_cut_short = True
         supervisor.interrupt()
+
+
+def held_up(it: Invocation) -> float:
+    """How long what is awaited may hold up the stop that is asked for, seconds; 0 where nothing does."""
+    state = state_of(it.cancellation)
+    if it.is_looking or state == "none":
+        return 0.0
+    if state == "immediate":
+        return TURNS_TO_SEE * POLL_S
+    now = asyncio.get_running_loop().time()
+    is_flying = any(not flight.task.done() and now < flight.deadline for flight in it.flights)
+    return 0.0 if is_flying else patience.HOOK_GRACE_S
 
 
 async def landed(it: Invocation, flight: Flight) -> Flight:
@@ -114,7 +132,11 @@ async def next_landed(it: Invocation, flights: list[Flight]) -> Flight:
         if it.cancellation is not None:
             timeout = min(timeout, POLL_S)
         if timeout > 0:
-            await a_while(flights, timeout)
+            it.is_looking = True
+            try:
+                await a_while(flights, timeout)
+            finally:
+                it.is_looking = False
         await given_up_on(flights)
 
 

@@ -107,7 +107,7 @@ async def reply_of(provider: object, response: object) -> Reply:
     usage = field_of(response, "usage")
     finish_reason = field_of(response, "finish_reason")
     return Reply(
-        blocks=blocks_of(field_of(response, "content")),
+        blocks=blocks_of(response if isinstance(response, str) else field_of(response, "content")),
         calls=tuple(call_of(call) for call in await calls_of(provider, response)),
         usage=usage_of(usage),
         finish_reason=finish_reason if isinstance(finish_reason, str) else "",

@@ -20,12 +20,15 @@ from orchestrator_events.agent import CancelRequested
 from orchestrator_events.bus import Bus, Question
 from orchestrator_events.decision import AskUser, Decision, Inject
 from orchestrator_events.event import Gate
+from orchestrator_events.patience import settled
 from orchestrator_events.record import Record
 
 __all__ = ["Hooks"]
 
 SUBSCRIBER = "amplifier hooks"
 DEFAULT_QUESTION = "Allow this operation?"
+TELLING_S = 60.0
+"""What hooks may take to hear of one fact, seconds: enough to name a session, and no end of a run waits for more."""
 
 logger = logging.getLogger("orchestrator.amplifier")
 
@@ -46,10 +49,10 @@ class Hooks:
     is_cancel_told: bool = attrs.field(init=False, default=False)
 
     def join(self, bus: Bus, seconds: float | None) -> None:
-        """Subscribe to everything. People may be asked in a hook: only the run's own time limit bounds one."""
+        """Subscribe to everything. People may be asked at a gate: only the run's own time limit bounds one."""
         for gate in GATES:
             bus.answer(gate, self.decide, name=SUBSCRIBER, seconds=seconds)
-        bus.subscribe(self.observe, name=SUBSCRIBER, seconds=seconds)
+        bus.subscribe(self.observe, name=SUBSCRIBER, seconds=TELLING_S if seconds is None else min(seconds, TELLING_S))
         bus.subscribe(self.overhear, *LIVES, name=SUBSCRIBER)
 
     async def decide(self, question: Question) -> tuple[Decision, ...]:
@@ -93,7 +96,7 @@ class Hooks:
             while self.waiting:
                 name, payload = self.waiting.popleft()
                 try:
-                    await self.emit_now(name, payload)
+                    await settled(self.emit_now(name, payload), TELLING_S)
                 except Exception as error:  # noqa: BLE001 -- no observer's error may reach the run
                     logger.warning("hooks failed at %s: %s: %s", name, type(error).__name__, error)
 
@@ -105,8 +108,17 @@ class Hooks:
     async def emit(self, name: str, payload: dict[str, JSON]) -> object:
         """Emit one event after everything that waits; what the hooks answered."""
         if self.waiting:
-            await self.tell()
+            await self.catch_up()
         return await self.emit_now(name, payload)
+
+    async def catch_up(self) -> None:
+        """Emit what is waiting; where that was waited for in vain, the closing events do not wait for it again."""
+        try:
+            await self.tell()
+        except asyncio.CancelledError:
+            self.waiting.clear()
+            self.close()
+            raise
 
     async def emit_now(self, name: str, payload: dict[str, JSON]) -> object:
         """Emit one event; None where nobody listens."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -28,11 +29,12 @@ class ConformanceLoop:
     """Executes prompts with whatever providers, tools, context and hooks the kernel passes.
 
     Keeps nothing between two prompts but its configuration and its journal, so that several may run at once.
+    `directory` is where the session works; empty: where the process does.
     Raises DocumentError for a configuration with faults, JournalError for a journal that cannot be opened.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
-        self.config, self.harness = read_config(config)
+    def __init__(self, config: Mapping[str, Any] | None = None, *, directory: str = "") -> None:
+        self.config, self.harness = read_config(config, os.path.abspath(directory))
         self.limits = limits_of(self.config)
         self.journal = journal_of(self.config)
 

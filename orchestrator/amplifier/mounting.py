@@ -14,6 +14,8 @@ __all__ = ["mount"]
 
 OBSERVABILITY = "observability.events"
 """Contribution channel for the names of a module's own events."""
+WORKING_DIRECTORY = "session.working_dir"
+"""Capability under which applications state the directory that a session works in."""
 
 logger = logging.getLogger("orchestrator.amplifier")
 
@@ -25,10 +27,17 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     that cannot be opened. Source: contract 2, "Entry Point Pattern".
     """
     try:
-        loop = ConformanceLoop(config)
+        loop = ConformanceLoop(config, directory=directory_of(coordinator))
     except (OrchestratorError, ValueError) as error:
         logger.error("%s is not mounted: %s", MODULE_ID, error)  # noqa: TRY400 -- the message is the whole story
         return None
     await coordinator.mount("orchestrator", loop)
     coordinator.register_contributor(OBSERVABILITY, MODULE_ID, custom_events)
     return loop.close
+
+
+def directory_of(coordinator: Any) -> str:
+    """The session's working directory, where the application states one as it does for tools; else empty."""
+    capability = getattr(coordinator, "get_capability", None)
+    stated = capability(WORKING_DIRECTORY) if callable(capability) else None
+    return stated if isinstance(stated, str) else ""

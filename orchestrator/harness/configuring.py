@@ -1,6 +1,7 @@
 """The harness as a mount plan configures it.
 
     harness:
+      workspace: work                       # by default the directory the session works in
       rules:                                # by default all, in their default order
         - sequence
         - read-limit: {limit: 3}
@@ -24,6 +25,7 @@ from orchestrator.faults import Fault, closest_name, relocated, step
 from orchestrator.harness.actions import DEFAULT_ROLES, ToolRole, ToolRoles
 from orchestrator.harness.bounds import DangerousCommands, WorkspaceBounds
 from orchestrator.harness.harness import WORKFLOW_HINTS, Harness
+from orchestrator.harness.locations import normal
 from orchestrator.harness.rules import RULES, Rule, default_rules
 from orchestrator.jsondata import JSON
 from orchestrator.structuring import structure
@@ -34,10 +36,19 @@ _SOURCE: Final = "mount plan"
 _PLACE: Final = "$.harness"
 
 
+def _is_directory(_instance: object, _attribute: object, path: str) -> None:
+    if not path.strip() or "\0" in path:
+        raise ValueError(f"{path!r} names no directory: give its path, or leave workspace out")
+    if path.startswith("~"):
+        raise ValueError(f"{path!r} is not expanded: write the path of the home directory out")
+
+
 @attrs.frozen(kw_only=True)
 class HarnessSection:
     """`harness` of a mount plan."""
 
+    workspace: str | None = attrs.field(default=None, validator=attrs.validators.optional(_is_directory))
+    """Directory that writes stay in and commands start in; a relative one starts from the usual one."""
     rules: tuple[Any, ...] | None = None
     """Names, or tables of one name with its options; None for all rules."""
     roles: dict[str, ToolRole] = attrs.field(factory=dict[str, ToolRole])
@@ -57,16 +68,17 @@ def harness_from(
 ) -> Harness:
     """The harness that a mount plan asks for under `harness`; without that key, the default one.
 
-    `workspace` is the absolute directory the agent works in. `resolve` follows links, as os.path.realpath
-    does, and is asked about the workspace and the paths of actions. Raises DocumentError with every fault at
-    once, each with its `$.harness…` path, and ValueError for a relative workspace.
+    `workspace` is the absolute directory the agent works in, unless the plan names another. `resolve` follows
+    links, as os.path.realpath does, and is asked about the workspace and the paths of actions. Raises DocumentError
+    with every fault at once, each with its `$.harness…` path, and ValueError for a relative workspace.
     """
     asked = config.get("harness", True)
     if asked is False or asked == "none":
         return Harness((), auto_verify=False, finish_when_green=False)
-    root = resolve(workspace) if resolve is not None and workspace is not None else workspace
     data: JSON = {} if asked is True or asked is None else asked
     section, faults = _section(data)
+    root = _root(section, workspace, faults)
+    root = resolve(root) if resolve is not None and root is not None else root
     rules = tuple(_rules(data, root, faults))
     if section is None or faults:
         raise DocumentError(_SOURCE, tuple(faults))
@@ -88,6 +100,17 @@ def _section(data: JSON) -> tuple[HarnessSection | None, list[Fault]]:
         return structure(data, HarnessSection, _SOURCE), []
     except DocumentError as error:
         return None, list(relocated(error.faults, {"$": _PLACE}))
+
+
+def _root(section: HarnessSection | None, workspace: str | None, faults: list[Fault]) -> str | None:
+    """Where the agent works, as the plan says, or else the host."""
+    if section is None or section.workspace is None:
+        return workspace
+    if not section.workspace.startswith("/") and workspace is None:
+        message = f"{section.workspace!r} is relative to a directory that nobody named: give an absolute one"
+        faults.append(Fault(f"{_PLACE}.workspace", message))
+        return None
+    return normal(f"{workspace}/{section.workspace}" if not section.workspace.startswith("/") else section.workspace)
 
 
 def _rules(data: JSON, root: str | None, faults: list[Fault]) -> Iterator[Rule]:

@@ -46,15 +46,15 @@ class Rule:
 def unverified_write(past: Past, progress: Progress) -> ActionRecord | None:
     """The last successful write, unless it was verified or that was tried; None when there is none.
 
-    An attempt counts as well, since a verifier that broke must not lock the agent out.
+    An attempt counts as well, since a verifier that broke, or was refused, must not lock the agent out.
     """
     for record in reversed(past):
         if record.action.role is ToolRole.VERIFY:
             return None
         if record.is_write:
-            # A verification by an evaluator is no tool call: the fold alone knows of it.
+            # One by an evaluator is no tool call, one that was refused no action: the fold alone knows of it.
             writes = sum(1 for each in past if each.is_write)
-            return record if writes > progress.verified_writes else None
+            return record if writes > max(progress.verified_writes, progress.tried_writes) else None
     return None
 
 

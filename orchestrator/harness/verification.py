@@ -52,6 +52,8 @@ class Progress:
     """Successful writes so far."""
     verified_writes: int = 0
     """How many of them came before the last verification."""
+    tried_writes: int = 0
+    """How many of them came before the last attempt at one, whatever came of it."""
 
     def after_action(self, record: ActionRecord) -> Progress:
         """The progress once this action was executed; only a successful write changes it."""
@@ -61,7 +63,12 @@ class Progress:
         """The progress once this verdict is known; the best one changes only for a strictly better one."""
         is_best = self.best is None or verification.is_better_than(self.best)
         best = verification if is_best else self.best
-        return attrs.evolve(self, last=verification, best=best, verified_writes=self.writes)
+        writes = self.writes
+        return attrs.evolve(self, last=verification, best=best, verified_writes=writes, tried_writes=writes)
+
+    def after_attempt(self) -> Progress:
+        """The progress once a verification came to no verdict: what was written is still not verified."""
+        return attrs.evolve(self, tried_writes=self.writes)
 
     @property
     def is_stale(self) -> bool:

@@ -276,6 +276,30 @@ def test_cancelling_the_task() -> None:
     assert came_to(scenario) == (True, True, "cancelled")
 
 
+@about("hooks that hang")
+def test_hooks_that_hang() -> None:
+    """The kernel's registry has no limit of its own; ours is the session's wish to stop, whatever its hooks do."""
+
+    async def scenario() -> tuple[bool, str, list[str]]:
+        async with kernel_host(session_module.AmplifierSession, providers=[ScriptedChat()]) as host:
+
+            async def hang(_event: str, _data: dict[str, Any]) -> Any:
+                await host.coordinator.request_cancel(immediate=True)
+                await asyncio.Event().wait()
+
+            registry = core.HookRegistry()
+            registry.register("tool:pre", lambda *_: asyncio.Event().wait(), name="hangs")
+            emitting = asyncio.ensure_future(registry.emit("tool:pre", {}))
+            done, _ = await asyncio.wait([emitting], timeout=0.05)
+            emitting.cancel()
+            host.hook("provider:request", hang)
+            answer = await asyncio.wait_for(host.session.execute("Go."), 5)
+            return bool(done), answer, [name for name in host.names if name.startswith(("orchestrator:", "execution:"))]
+
+    markers = ["execution:start", "execution:cancelled", "orchestrator:complete", "execution:end"]
+    assert came_to(scenario) == (False, "", markers)
+
+
 @about("cancel:completed")
 def test_cancel_completed() -> None:
     """Once from us, before execution:end, and once from the kernel, after it."""

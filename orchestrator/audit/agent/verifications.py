@@ -23,8 +23,8 @@ class Verifications:
 
     before: Event | None = None
     """The record before this one, where it was another than a note of failing subscribers."""
-    untold: VerificationFinished | None = None
-    """An automatic verification that the model is to be told of next."""
+    untold: list[VerificationFinished] = attrs.Factory(list[VerificationFinished])
+    """Automatic verifications that the model is to be told of next, in order, once the turn's results are told."""
     name: str = attrs.field(default="verifications", init=False)
 
     def look(self, run: AgentRun, record: Record) -> Iterator[str]:
@@ -32,11 +32,10 @@ class Verifications:
         event = record.event
         if isinstance(event, VerificationFinished):
             yield from self.verified(run, event)
-        elif isinstance(event, MessageAdded) and self.untold is not None:
-            told = figures_in(event)
-            if told != figures_of(self.untold):
-                yield f"tells the model {told}, verified was {figures_of(self.untold)}"
-            self.untold = None
+        elif isinstance(event, MessageAdded) and self.untold and event.role != "tool":
+            told, verified = figures_in(event), figures_of(self.untold.pop(0))
+            if told != verified:
+                yield f"tells the model {told}, verified was {verified}"
         elif isinstance(event, MessageAdded) and event.origin == "harness" and figures_in(event) is not None:
             yield "tells the model of a verification that was not made"
         self.before = event
@@ -44,7 +43,7 @@ class Verifications:
     def verified(self, run: AgentRun, event: VerificationFinished) -> Iterator[str]:
         """A verification follows the action that made it."""
         if event.is_automatic:
-            self.untold = event
+            self.untold.append(event)
         if not event.error:
             if not 0 <= event.passed <= event.total:
                 yield f"{event.passed} of {event.total} cases cannot have passed"

@@ -126,16 +126,102 @@ def test_the_model_s_own_verification_counts_by_its_data() -> None:
     assert (report.status, len(verify.requests)) == ("completed", 1)
 
 
-def test_a_second_write_in_a_turn_is_denied_and_no_lock_out_follows() -> None:
-    """The denial is no action: after the automatic verification the next write is allowed."""
-    write_tool = ScriptedTool("write_file")
-    provider = ScriptedProvider([[write("1", "a"), write("2", "b")], write("3", "c"), "Stop."])
-    harness = Harness(rules=(ToolSequence(),))
+def test_several_writes_in_one_answer_are_each_verified(well_formed: Checks) -> None:
+    """In order, before the next call runs; the model reads every verdict, directly behind the results of the turn."""
+    order: list[str] = []
+
+    def noted(name: str, outcome: object = "done") -> Callable[[CallRequest], Any]:
+        def note(_: CallRequest) -> object:
+            order.append(name)
+            return outcome
+
+        return note
+
+    def verified(passed: int) -> Callable[[CallRequest], Any]:
+        return noted("verify", ToolOutcome(is_success=False, output="", data={"passed": passed, "total": 3}))
+
+    provider = ScriptedProvider(
+        [[write("1", "a"), ToolCall(id="2", tool="look", arguments={}), write("3", "b")], "No."]
+    )
+    tools = [
+        ScriptedTool("write_file", [noted("write")]),
+        ScriptedTool("look", [noted("look")]),
+        ScriptedTool("verify_progress", [verified(1), verified(2)]),
+    ]
+    report = Agent(providers={"p": provider}, tools=tools, harness=Harness(rules=(ToolSequence(),))).run("Go.")
+    assert order == ["write", "verify", "look", "write", "verify"]
+    assert [message["role"] for message in report.messages[1:7]] == ["assistant", *["tool"] * 3, *["user"] * 2]
+    assert [str(message["content"]).split("\n")[0] for message in report.messages[2:7]] == [
+        *["done"] * 3,
+        "[AUTO] verify_progress() -> FAILED: 1/3 passing",
+        "[AUTO] verify_progress() -> FAILED: 2/3 passing",
+    ]
+    well_formed(report.messages)
+
+
+def test_a_green_verification_between_two_calls_drops_none_of_them() -> None:
+    """What the model asked for in one answer is done; then the last verdict decides."""
+    write_tool, verify = ScriptedTool("write_file"), verify_tool((2, 2), (1, 2), (2, 2))
+    provider = ScriptedProvider([[write("1", "a"), write("2", "b")], write("3", "c")])
+    report = Agent(providers={"p": provider}, tools=[write_tool, verify], harness=Harness()).run("Go.")
+    assert [request.call_id for request in write_tool.requests] == ["1", "2", "3"]
+    assert (report.status, report.turns, report.answer) == ("completed", 2, "Done: 2 of 2 cases pass.")
+
+
+def test_a_verification_of_the_model_s_own_between_two_writes_is_enough() -> None:
+    """The harness does not do again what the model asked for at the very place."""
+    own = ToolCall(id="2", tool="verify_progress", arguments={})
+    verify = verify_tool((0, 2), (2, 2))
+    provider = ScriptedProvider([[write("1", "a"), own, write("3", "b")]])
+    report = Agent(
+        providers={"p": provider}, tools=[ScriptedTool("write_file"), verify], harness=Harness(rules=(ToolSequence(),))
+    ).run("Go.")
+    events = [record.event for record in report.records if isinstance(record.event, VerificationFinished)]
+    assert [event.is_automatic for event in events] == [False, True]
+    assert report.status == "completed"
+
+
+def test_a_second_write_that_nothing_verified_is_denied_and_no_lock_out_follows() -> None:
+    """Where the harness does not verify, the denial says what to do; it is no action, and the next write is allowed."""
+    write_tool, own = ScriptedTool("write_file"), ToolCall(id="3", tool="verify_progress", arguments={})
+    provider = ScriptedProvider([[write("1", "a"), write("2", "b")], own, write("4", "c"), "Stop."])
+    harness = Harness(rules=(ToolSequence(),), auto_verify=False)
     agent = Agent(providers={"p": provider}, tools=[write_tool, verify_tool((0, 1))], harness=harness)
     report = agent.run("Go.")
-    assert [request.call_id for request in write_tool.requests] == ["1", "3"]
-    assert report.messages[3]["content"].startswith("Denied (sequence): ")
-    assert "Instead: " in report.messages[3]["content"]
+    assert [request.call_id for request in write_tool.requests] == ["1", "4"]
+    assert report.messages[3]["content"] == (
+        "Denied (sequence): 'a.txt' was written and not verified since. "
+        "Instead: verify, read what fails, then write again."
+    )
+
+
+@pytest.mark.parametrize("state", ["graceful", "immediate"])
+def test_a_stop_during_a_verification_between_two_writes_runs_no_second_one(state: str, well_formed: Checks) -> None:
+    """Every call has a result, and what was verified by then is told."""
+    token, transcript = ManualCancellation(), MemoryTranscript()
+
+    def stop(_: CallRequest) -> ToolOutcome:
+        token.state = state
+        return ToolOutcome(is_success=True, output="", data={"passed": 1, "total": 2})
+
+    write_tool = ScriptedTool("write_file")
+    agent = Agent(
+        providers={"p": ScriptedProvider([[write("1", "a"), write("2", "b")]])},
+        tools=[write_tool, ScriptedTool("verify_progress", [stop])],
+        harness=Harness(),
+    )
+    with pytest.raises(AgentCancelledError):
+        agent.run("Go.", cancellation=token, transcript=transcript)
+    assert [request.call_id for request in write_tool.requests] == ["1"]
+    assert [message["role"] for message in transcript.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+    ]
+    well_formed(transcript.messages)
 
 
 def test_no_finish_without_a_green_verification() -> None:
@@ -167,7 +253,7 @@ def test_stagnation_changes_the_next_request_and_nothing_else() -> None:
     assert not any(message["role"] == "system" for message in report.messages)
 
 
-def test_a_denied_automatic_verification_is_told_and_retried() -> None:
+def test_a_denied_automatic_verification_is_told() -> None:
     """Gates watch the harness's own calls as well."""
     verify = verify_tool((1, 1))
     provider = ScriptedProvider([write("1"), "Stop."])
@@ -176,6 +262,24 @@ def test_a_denied_automatic_verification_is_told_and_retried() -> None:
     report = agent.run("Go.")
     assert verify.requests == []
     assert "no verdict: refused: no tests" in report.messages[3]["content"]
+
+
+def test_a_verification_that_a_gate_refuses_locks_nobody_out() -> None:
+    """It was tried: the next write is allowed, and is tried to be verified again; only the end needs a verdict."""
+    write_tool, verify = ScriptedTool("write_file"), verify_tool((1, 1))
+    look = ToolCall(id="2", tool="look", arguments={})
+    provider = ScriptedProvider([write("1", "a"), look, [write("3", "b"), write("4", "c")], "Stop.", "Stop."])
+    agent = Agent(
+        providers={"p": provider},
+        tools=[write_tool, ScriptedTool("look"), verify],
+        harness=Harness(),
+        limits=AgentLimits(iterations=4),
+    )
+    agent.bus.answer(ToolPre, no_tests)
+    report = agent.run("Go.")
+    assert [request.call_id for request in write_tool.requests] == ["1", "3", "4"]
+    told = [message for message in report.messages if "no verdict: refused: no tests" in str(message["content"])]
+    assert (report.status, len(told), verify.requests) == ("incomplete", 3, [])
 
 
 def no_tests(question: Question) -> Decision:

@@ -14,11 +14,14 @@ from orchestrator.agent import (
     AgentLimits,
     ProviderCallError,
     ToolCall,
+    ToolOutcome,
 )
+from orchestrator.harness.harness import Harness
 from orchestrator.journal import MemoryJournal
 from orchestrator.resuming import ResumeRefusedError
 from orchestrator.testing import ManualCancellation, ScriptedProvider, ScriptedTool
 from orchestrator_events import Batch, JournalError
+from orchestrator_events.agent import VerificationFinished
 from orchestrator_events.record import Record
 
 Names = Callable[[Sequence[Record]], list[str]]
@@ -109,6 +112,46 @@ def test_a_run_that_was_cut_off_anywhere_goes_on(
         else:
             assert results[call_id] == "ok"
             assert len(tool.requests) == 1 or (is_idempotent and call_id in ran_before)
+
+
+@pytest.mark.parametrize(
+    ("event", "occurrence"),
+    [
+        *(("action:started", number) for number in (2, 3, 4)),
+        *(("action:finished", number) for number in (1, 3)),
+        *(("verification:finished", number) for number in (1, 2)),
+        *(("message:added", number) for number in range(2, 7)),
+        ("actions:settled", 1),
+    ],
+)
+def test_a_verification_between_two_writes_is_told_once_wherever_the_run_was_cut_off(
+    event: str, occurrence: int, well_formed: Checks
+) -> None:
+    """Two writes in one answer: each verdict that is recorded stands once behind the results, in its order."""
+    journal = CutOff(event, occurrence)
+    calls = [ToolCall(id=str(n), tool="write_file", arguments={"path": "a", "content": str(n)}) for n in (1, 2)]
+    counts = [ToolOutcome(is_success=False, output="", data={"passed": n, "total": 9}) for n in range(1, 9)]
+    verify = ScriptedTool("verify_progress", counts, is_idempotent=True)
+
+    def agent() -> Agent:
+        return Agent(
+            providers={
+                "p": ScriptedProvider([lambda request: calls if request.turn == 1 else "Done."], after="repeat")
+            },
+            tools=[ScriptedTool("write_file", is_idempotent=True), verify],
+            journal=journal,
+            harness=Harness(rules=()),
+        )
+
+    with pytest.raises(AgentInterruptedError):
+        agent().run("Go.", run_id="r")
+    journal.mend()
+    report = agent().resume("r")
+    verdicts = [record.event for record in report.records if isinstance(record.event, VerificationFinished)]
+    told = [str(message["content"]) for message in report.messages if "[AUTO]" in str(message["content"])]
+    assert [f"{verdict.passed}/9" in text for verdict, text in zip(verdicts, told, strict=True)] == [True, True]
+    assert [message["role"] for message in report.messages[1:6]] == ["assistant", "tool", "tool", "user", "user"]
+    well_formed(report.messages)
 
 
 def test_a_failed_provider_leaves_a_run_that_can_go_on(well_formed: Checks) -> None:

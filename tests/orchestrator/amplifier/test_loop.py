@@ -27,7 +27,7 @@ def test_parts_without_a_single_coroutine_will_do() -> None:
     execution = ConformanceLoop().execute(
         "Go.", context, {"p": provider}, {"t": SimpleNamespace(execute=str)}, hooks, coordinator=coordinator
     )
-    assert isinstance(asyncio.run(execution), str)
+    assert asyncio.run(execution) == "Fine."
     assert ([message["role"] for message in stored[:3]], processed) == (["user", "assistant", "tool"], ["tool:post"])
 
 

@@ -62,6 +62,33 @@ def test_links_are_followed_where_the_host_asks() -> None:
     assert harness.roles.path_of("write_file", {"path": "/link/a"}) == "/real/a"
 
 
+@pytest.mark.parametrize(("stated", "root"), [("/srv/./work/", "/srv/work"), ("work", "/app/work"), (".", "/app")])
+def test_the_plan_may_name_the_workspace(stated: str, root: str) -> None:
+    """A relative one starts from the host's; bounds and paths are those of the one that is named."""
+    harness = harness_from({"harness": {"workspace": stated}}, workspace="/app")
+    assert harness == Harness(default_rules(root), ToolRoles(root=root))
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ("", "names no directory"),
+        (" ", "names no directory"),
+        ("a\0b", "names no directory"),
+        ("~/work", "write the path of the home directory out"),
+        (7, "expected a string"),
+        (["/a"], "expected a string"),
+        ("work", "give an absolute one"),
+    ],
+)
+def test_what_is_no_workspace_is_refused_with_its_place(stated: Any, said: str) -> None:
+    """And with what would do."""
+    with pytest.raises(DocumentError) as caught:
+        harness_from({"harness": {"workspace": stated}}, workspace=None)
+    (fault,) = caught.value.faults
+    assert (fault.path, said in fault.message) == ("$.harness.workspace", True)
+
+
 def test_every_fault_is_told_at_once_with_its_place() -> None:
     """And with what was probably meant."""
     asked = {

@@ -159,6 +159,7 @@ def test_the_best_verification_is_kept() -> None:
         best=Verification(11, 12, is_automatic=True, turn=2),
         writes=3,
         verified_writes=3,
+        tried_writes=3,
     )
     assert loop.progress == kept
 
