@@ -115,6 +115,14 @@ def of_lifecycle(run: Execution) -> Iterator[Check[Run]]:
         from orchestrator.audit.workflows import WorkflowSteps
 
         yield WorkflowSteps()  # type: ignore[misc]  # as above
+    if run.lifecycle == "plan":
+        from orchestrator.audit.plans import PlanLife
+
+        yield PlanLife()  # type: ignore[misc]  # as above
+    if run.lifecycle == "step":
+        from orchestrator.audit.steps import StepLife
+
+        yield StepLife()  # type: ignore[misc]  # as above
 
 
 def moves_of(export: Export) -> tuple[tuple[Check[Execution], ...], tuple[Finding, ...]]:

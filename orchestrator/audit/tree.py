@@ -13,6 +13,7 @@ from orchestrator.importing import Export
 from orchestrator.nesting import Allotment, charged_by, child_id_of, plus
 from orchestrator.run import Run
 from orchestrator_events.budget import Budget, Charge, Reservation
+from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.execution import ChildEnded, ChildStarted, ExecutionStart
 from orchestrator_events.record import GENESIS, Record, chain_digest
 from orchestrator_events.run import (
@@ -74,6 +75,13 @@ def tree_findings(parent: Followed) -> Iterator[Finding]:
         from orchestrator.audit.workflowchildren import driven
 
         yield from (Finding(TREE, at, message) for at, message in driven(parent, children))
+    elif parent.run is not None and parent.run.lifecycle in ("plan", "step"):
+        from orchestrator.audit.planchildren import worked
+
+        try:
+            yield from [Finding(TREE, at, message) for at, message in worked(parent, children)]
+        except (OrchestratorError, ValueError, KeyError, TypeError, AttributeError) as error:
+            yield Finding(TREE, 0, f"the runs inside cannot be checked: {error}")
 
 
 def started(

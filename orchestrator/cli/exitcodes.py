@@ -7,12 +7,24 @@ from typing import Final
 
 from orchestrator.adapter_errors import EvaluationError, GeneratorUnavailableError
 from orchestrator.assembly import ConfigurationError
+from orchestrator.cleansing import kind_of
 from orchestrator.engine import SpecTooLargeError
 from orchestrator.errors import DocumentError, IsolationRefusedError
 from orchestrator.exposure import SecretExposedError
 from orchestrator.history import UnknownRunError
 from orchestrator.outcome import Exhausted, Passed, RunInterruptedError, RunReport
 from orchestrator.pins import PinsError
+from orchestrator.plan.errors import (
+    AmendmentError,
+    CheckError,
+    MissingArtifactsError,
+    PlanChangedError,
+    PlanNotReadyError,
+    PlanStateError,
+    ReviewError,
+    RootFileError,
+    UnavailableError,
+)
 from orchestrator.redaction import UnfitSecretError
 from orchestrator.resuming import ResumeRefusedError
 from orchestrator_events.errors import JournalConflictError, JournalError, RunHeldError
@@ -48,17 +60,19 @@ class RequestError(Exception):
 
 
 CODES: Final[tuple[tuple[tuple[type[BaseException], ...], ExitCode], ...]] = (
+    ((ReviewError,), ExitCode.NO_VERDICT),  # before the documents, of which it is one
     (
         (
-            ConfigurationError, DocumentError, PinsError, RequestError, SecretExposedError, SpecTooLargeError,
-            UnfitSecretError, UnknownLifecycleError, UnknownRunError,
+            AmendmentError, ConfigurationError, DocumentError, MissingArtifactsError, PinsError, PlanNotReadyError,
+            RequestError, RootFileError, SecretExposedError, SpecTooLargeError, UnfitSecretError,
+            UnknownLifecycleError, UnknownRunError,
         ),
         ExitCode.USAGE,
     ),
     ((IsolationRefusedError,), ExitCode.ISOLATION_REFUSED),
-    ((ResumeRefusedError, RunHeldError, JournalConflictError), ExitCode.HELD),
-    ((GeneratorUnavailableError,), ExitCode.GENERATOR_UNAVAILABLE),
-    ((EvaluationError,), ExitCode.NO_VERDICT),
+    ((PlanChangedError, PlanStateError, ResumeRefusedError, RunHeldError, JournalConflictError), ExitCode.HELD),
+    ((GeneratorUnavailableError, UnavailableError), ExitCode.GENERATOR_UNAVAILABLE),
+    ((CheckError, EvaluationError), ExitCode.NO_VERDICT),
 )  # fmt: skip
 """Errors, or what interrupted a run, with their status; the first that fits."""
 
@@ -78,7 +92,8 @@ def code_of_error(error: BaseException) -> ExitCode:
     """The status of a command that an error ended."""
     cause = error.__cause__ if isinstance(error, RunInterruptedError) else error
     for kinds, code in CODES:
-        if isinstance(error if code is ExitCode.USAGE else cause, kinds):  # usage is what nothing was spent on
+        told = error if code is ExitCode.USAGE else cause  # usage is what nothing was spent on
+        if told is not None and issubclass(kind_of(told), kinds):
             return code
     is_without_verdict = isinstance(error, RunInterruptedError) and error.report.state == RunState.EVALUATING
     if is_without_verdict and not isinstance(cause, JournalError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.plan.decisionrecords import DecisionRecord
-from orchestrator.plan.difference import AmendmentError, Difference, difference
+from orchestrator.plan.difference import AmendmentError, difference
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.planrun import PlanRun, with_steps
+from orchestrator.plan.releasing import RELEASE_MANAGER
 from orchestrator.plan.steprun import StepRun
 from orchestrator.plan.studio import Studio
 from orchestrator_events.blob import Blob
@@ -24,7 +25,8 @@ UNDER_WAY = (S.EXECUTING, S.VERIFYING, S.REVIEWING, S.FIXING)
 def amended(run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, studio: Studio) -> Iterator[Event]:
     """The amendment and its decision record.
 
-    Raises AmendmentError for another plan, for no change, and for a change of what is completed or under way.
+    Raises AmendmentError for another plan, for no change, for a change of what is completed or under way, and while
+    the release manager works: what he was shown would no longer be the plan.
     """
     old = run.current
     if new.plan_id != old.plan_id:
@@ -35,7 +37,9 @@ def amended(run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, 
     if not reason.strip():
         raise AmendmentError("an amendment needs a reason: say why the plan is changed")
     change.require_untouched(run.completed)
-    require_at_rest(change, steps)
+    managers = run.followups.keys() & {RELEASE_MANAGER}
+    require_at_rest((*change.removed, *(each.step_id for each in change.changed), *managers), steps)
+    require_not_released(managers, steps)
     for step in run.followups.values():  # an id of an added step may be taken by a follow-up
         if step.id in new.by_id:
             raise AmendmentError(f"there is a follow-up step {step.id} already: choose another id", step.id)
@@ -51,13 +55,21 @@ def amended(run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, 
     yield studio.decided(record)
 
 
-def require_at_rest(change: Difference, steps: Mapping[str, StepRun]) -> None:
-    """Raise AmendmentError when a step is changed or removed in the middle of its execution."""
-    touched = (*change.removed, *(each.step_id for each in change.changed))
+def require_at_rest(touched: Iterable[str], steps: Mapping[str, StepRun]) -> None:
+    """Raise AmendmentError when a step is touched in the middle of its execution."""
     for step_id in touched:
         known = steps.get(step_id)
         if known is not None and known.state in UNDER_WAY:
             message = (
                 f"step {step_id} is under way ({known.state}): resume the plan until it rests, or leave it as it is"
             )
+            raise AmendmentError(message, step_id)
+
+
+def require_not_released(managers: Iterable[str], steps: Mapping[str, StepRun]) -> None:
+    """Raise AmendmentError when the release manager is done, so that nothing but the plan's completion is left."""
+    for step_id in managers:
+        known = steps.get(step_id)
+        if known is not None and known.state == S.COMPLETED:
+            message = f"step {step_id} is completed: resume the plan, which completes it, and put changes in another"
             raise AmendmentError(message, step_id)

@@ -15,8 +15,9 @@ from orchestrator.plan.gates import Evidence
 from orchestrator.plan.routing import ReviewKind
 from orchestrator.process import run_process
 from orchestrator.sandbox.choice import SandboxChoice, absolute_paths, chosen
-from orchestrator.sandbox.port import EVAL, Launcher, Place
+from orchestrator.sandbox.port import EVAL, Launcher, Place, Profile
 from orchestrator.workspace import copy_directory, fresh_directory, write_files
+from orchestrator_events.isolation import Isolation
 
 __all__ = ["Check", "CommandCheck", "Examination"]
 
@@ -71,10 +72,20 @@ class CommandCheck:
     launcher: Launcher | None = attrs.field(default=None, kw_only=True)
     """What starts it; None: the best that works, which is found at the first use."""
 
+    @property
+    def profile(self) -> Profile:
+        """What it may reach."""
+        return attrs.evolve(EVAL, readable=self.readable)
+
+    async def isolate(self, require: str = "none") -> Isolation:
+        """What holds the program, found by trying at the first call; IsolationRefusedError when that is too little."""
+        self.launcher = await chosen(self.launcher, self.profile, self.sandbox, require)
+        return self.launcher.isolation
+
     async def look(self, examination: Examination) -> Evidence:
-        """Run it; what it wrote to both streams, and how it ended."""
-        profile = attrs.evolve(EVAL, readable=self.readable)
-        self.launcher = await chosen(self.launcher, profile, self.sandbox, "none")
+        """Run it; what it wrote to both streams, how it ended, and what held it in."""
+        isolation = await self.isolate()
+        assert self.launcher is not None
         seconds = shorter(self.seconds, examination.seconds)
         with fresh_directory() as directory:
             work, temporary = directory / "work", directory / "temporary"
@@ -91,7 +102,7 @@ class CommandCheck:
                 stdout_limit=self.output_limit,
                 stderr_limit=self.output_limit,
                 launcher=self.launcher,
-                place=Place(directory=work, profile=profile, work="scratch"),
+                place=Place(directory=work, profile=self.profile, work="scratch"),
             )
         is_stopped = completed.timed_out or bool(completed.exceeded)
         return Evidence(
@@ -99,6 +110,7 @@ class CommandCheck:
             command=self.command,
             exit_status=None if is_stopped or completed.returncode < 0 else completed.returncode,
             output=(completed.stdout + completed.stderr).replace(str(work).encode(), b"."),
+            isolation=attrs.evolve(isolation, probes=(), limits=()),  # the step's second record has them
         )
 
     def lay_out(self, work: Path, examination: Examination) -> None:

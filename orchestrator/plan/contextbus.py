@@ -9,6 +9,7 @@
     ADR/ADR-0001-<title>.md, CONTRACTS/<name>       decisions, and contracts that a reviewer approved
     POLICIES/routing_policy.yaml                    the routing policy, which is read and never written
 
+Each of these paths can be another (`studiopaths`); a plan calls its contracts `CONTRACTS/<name>` all the same.
 Files are written before the state that names them; each write can be repeated after a crash.
 """
 
@@ -18,7 +19,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -27,12 +28,14 @@ from orchestrator.errors import DocumentError
 from orchestrator.paths import refuse_unsafe_run_id
 from orchestrator.plan.contractfiles import ContractCheck, Verdict, check_contract
 from orchestrator.plan.decisionrecords import DecisionRecord, record_decision
+from orchestrator.plan.errors import MissingArtifactsError
 from orchestrator.plan.gates import Evidence, EvidenceError, read_evidence
 from orchestrator.plan.policyfiles import default_policy, parse_policy
 from orchestrator.plan.review import Review
 from orchestrator.plan.rootfiles import RootDirectory, RootFileError
 from orchestrator.plan.routing import Policy
 from orchestrator.plan.steprompt import Input
+from orchestrator.plan.studiopaths import CONTRACTS, STUDIO_PATHS, StudioPathsError, path_faults, previous_path
 from orchestrator.plan.studiostate import Artifact, Contract, StudioState, read_state, state_page
 from orchestrator.plan.vocabulary import IDENTIFIER, is_artifact_name, is_identifier
 from orchestrator.prompt import shorten
@@ -45,19 +48,6 @@ __all__ = [
     "StaleStateError",
     "UnsafeStepIdError",
 ]
-
-CONTRACTS: Final = "CONTRACTS/"
-RUNS: Final = "RUNS"
-POLICIES: Final = (".yaml", ".yml", ".json", ".toml")
-
-
-class MissingArtifactsError(OrchestratorError):
-    """Artifacts are not there or cannot be read; `missing` has each with the reason. Nothing was started."""
-
-    def __init__(self, root: Path, missing: Mapping[str, str]) -> None:
-        self.missing = dict(missing)
-        listed = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-        super().__init__(f"{len(missing)} artifacts must be in {root} first: {listed}")
 
 
 class StaleStateError(OrchestratorError):
@@ -86,19 +76,6 @@ class UnsafeStepIdError(OrchestratorError, ValueError):
         super().__init__(f"{step_id!a:.120} cannot be a step id: use {IDENTIFIER}")
 
 
-def plain_path(_instance: object, attribute: attrs.Attribute[str], path: str) -> None:
-    """Refuse what leads out of the studio."""
-    if not is_artifact_name(path):
-        raise ValueError(f"{attribute.name} is {path!a:.120}: use a path below the root, such as STATE/STATE.md")
-
-
-def policy_file(instance: object, attribute: attrs.Attribute[str], path: str) -> None:
-    """Refuse what is of no form that policies have."""
-    plain_path(instance, attribute, path)
-    if not path.endswith(POLICIES):
-        raise ValueError(f"{attribute.name} is {path!a:.120}: name it with one of {', '.join(POLICIES)}")
-
-
 @attrs.frozen(kw_only=True)
 class ContextBus:
     """A studio directory. Everything is written below its root, whole or not at all, and through no link.
@@ -108,11 +85,29 @@ class ContextBus:
     """
 
     root: Path = attrs.field(default=Path("studio"), converter=Path)
-    state_path: str = attrs.field(default="STATE/state.json", validator=plain_path)
-    page_path: str = attrs.field(default="STATE/STATE.md", validator=plain_path)
+    state_path: str = STUDIO_PATHS["state"]
+    page_path: str = STUDIO_PATHS["page"]
     """`STATE.md` puts it where contract 5 also speaks of it."""
-    decisions_path: str = attrs.field(default="ADR", validator=plain_path)
-    policy_path: str = attrs.field(default="POLICIES/routing_policy.yaml", validator=policy_file)
+    policy_path: str = STUDIO_PATHS["policy"]
+    decisions_path: str = STUDIO_PATHS["decisions"]
+    contracts_path: str = STUDIO_PATHS["contracts"]
+    runs_path: str = STUDIO_PATHS["runs"]
+    reviews_path: str = STUDIO_PATHS["reviews"]
+    """In it, as in that of the runs and that of the reports, each run has a directory."""
+    reports_path: str = STUDIO_PATHS["reports"]
+    """What QA, security and integration captured."""
+    workspaces_path: str = STUDIO_PATHS["workspaces"]
+    """Where agents work, unless the orchestrator is given another place."""
+
+    def __attrs_post_init__(self) -> None:
+        faults = {f"{key}_path": message for key, message in path_faults(self.paths)}
+        if faults:
+            raise StudioPathsError(faults)
+
+    @property
+    def paths(self) -> Mapping[str, str]:
+        """The paths by the keys of `STUDIO_PATHS`."""
+        return {key: getattr(self, f"{key}_path") for key in STUDIO_PATHS}
 
     @property
     def files(self) -> RootDirectory:
@@ -122,7 +117,7 @@ class ContextBus:
     @property
     def previous_path(self) -> str:
         """Where the state before is kept."""
-        return self.state_path.removesuffix(".json") + ".previous.json"
+        return previous_path(self.state_path)
 
     def read_state(self) -> StudioState:
         """The state; an idle one of revision 0 when there is no file. Raises StudioStateError for a damaged one."""
@@ -161,7 +156,7 @@ class ContextBus:
         missing: dict[str, str] = {}
         for name in names:
             try:
-                if self.files.read_text(name) is None:
+                if self.files.read_text(self.located(name)) is None:
                     missing[name] = "no such file"
             except RootFileError as error:
                 missing[name] = str(error)
@@ -179,7 +174,7 @@ class ContextBus:
         for name in names:
             artifact = state.artifacts.get(name)
             try:
-                data = self.files.read(artifact.path if artifact else name)
+                data = self.files.read(artifact.path if artifact else self.located(name))
                 if data is None:
                     missing[name] = "no such file"
                 elif artifact and sha256(data).hexdigest() != artifact.sha256:
@@ -199,15 +194,16 @@ class ContextBus:
 
     def save_output(self, run_id: str, step_id: str, attempt: int, text: str) -> str:
         """Keep a step's output, attempts counted from 1; gives its path. Outputs of earlier attempts stay."""
-        return self.save(run_id, step_id, attempt, "output", "md", encoded(text))
+        return self.save(self.prefix(run_id, step_id, attempt), attempt, "output.md", encoded(text))
 
     def save_review(self, run_id: str, step_id: str, attempt: int, review: Review) -> str:
-        """Keep a review beside the output; gives its path."""
-        return self.save(run_id, step_id, attempt, "review", "json", as_bytes(review.as_json()))
+        """Keep a review, by default beside the output; gives its path."""
+        prefix = self.prefix(run_id, step_id, attempt, self.reviews_path)
+        return self.save(prefix, attempt, "review.json", as_bytes(review.as_json()))
 
     def save_evidence(self, run_id: str, step_id: str, attempt: int, evidence: Evidence, number: int = 1) -> str:
         """Keep captured output and its record, `number` telling several of a kind apart; gives the record's path."""
-        path = f"{self.prefix(run_id, step_id, attempt)}_{evidence.kind}.{attempt}.{number}"
+        path = f"{self.prefix(run_id, step_id, attempt, self.reports_path)}_{evidence.kind}.{attempt}.{number}"
         self.files.write(f"{path}.log", evidence.output)
         self.files.write(f"{path}.json", as_bytes(evidence.record(f"{path}.log").as_json()))
         return f"{path}.json"
@@ -237,7 +233,7 @@ class ContextBus:
         return attrs.evolve(state, artifacts=artifacts)
 
     def accept(self, state: StudioState, step_id: str) -> StudioState:
-        """The state once a step's outputs are reviewed; those under CONTRACTS/ are checked and put there.
+        """The state once a step's outputs are reviewed; those named CONTRACTS/ are checked and put with the contracts.
 
         Raises InvalidContractError, before anything is put there, for a contract that breaks its format's rules.
         """
@@ -248,7 +244,7 @@ class ContextBus:
             if name.startswith(CONTRACTS):
                 contracts[name] = checked_contract(name, text, mine[name].sha256)
         for name in contracts.keys() & texts.keys():
-            self.files.write(name, encoded(texts[name]))
+            self.files.write(self.located(name), encoded(texts[name]))
         reviewed = {name: attrs.evolve(each, status="reviewed") for name, each in mine.items()}
         return attrs.evolve(state, artifacts={**state.artifacts, **reviewed}, contracts=contracts)
 
@@ -260,25 +256,34 @@ class ContextBus:
         return attrs.evolve(state, decisions=(*state.decisions, entry))
 
     def check_contracts(self) -> dict[str, ContractCheck]:
-        """What every file directly under CONTRACTS/ is, by its path."""
-        names = [CONTRACTS + name for name in self.files.names(CONTRACTS.rstrip("/")) if is_artifact_name(name)]
-        return {name: check_contract(name, self.files.read_text(name) or "") for name in names}
+        """What every file directly among the contracts is, by the name that plans have for it."""
+        names = [CONTRACTS + name for name in self.files.names(self.contracts_path) if is_artifact_name(name)]
+        return {name: check_contract(name, self.files.read_text(self.located(name)) or "") for name in names}
 
-    def save(self, run_id: str, step_id: str, attempt: int, what: str, suffix: str, data: bytes) -> str:
+    def located(self, name: str) -> str:
+        """Where an artifact of this name lies that no step of the plan makes: a contract with the contracts."""
+        return f"{self.contracts_path}/{name.removeprefix(CONTRACTS)}" if name.startswith(CONTRACTS) else name
+
+    def run_path(self, run_id: str, name: str) -> str:
+        """Where a file of a run as a whole lies: its journal, its trace, the release's documents."""
+        refuse_unsafe_run_id(run_id)
+        return f"{self.runs_path}/{run_id}/{name}"
+
+    def save(self, prefix: str, attempt: int, what: str, data: bytes) -> str:
         """Write a file of an attempt under its number and, as the newest, without; gives the path without."""
-        prefix = self.prefix(run_id, step_id, attempt)
-        self.files.write(f"{prefix}_{what}.{attempt}.{suffix}", data)
-        self.files.write(f"{prefix}_{what}.{suffix}", data)
-        return f"{prefix}_{what}.{suffix}"
+        stem, suffix = what.split(".")
+        self.files.write(f"{prefix}_{stem}.{attempt}.{suffix}", data)
+        self.files.write(f"{prefix}_{what}", data)
+        return f"{prefix}_{what}"
 
-    def prefix(self, run_id: str, step_id: str, attempt: int = 1) -> str:
+    def prefix(self, run_id: str, step_id: str, attempt: int = 1, folder: str = "") -> str:
         """What the names of a step's files begin with; raises ValueError for what can be no part of a name."""
         refuse_unsafe_run_id(run_id)
         if not is_identifier(step_id):
             raise UnsafeStepIdError(step_id)
         if attempt < 1:
             raise ValueError(f"attempt is {attempt}: attempts count from 1")
-        return f"{RUNS}/{run_id}/step_{step_id}"
+        return f"{folder or self.runs_path}/{run_id}/step_{step_id}"
 
 
 def checked_contract(name: str, text: str, digest: str) -> Contract:

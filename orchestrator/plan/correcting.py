@@ -8,26 +8,23 @@ What a reviewer cannot say, a gate that could not run, a refusal and an interrup
 
 from __future__ import annotations
 
-import json
-
-from orchestrator.plan.contextbus import MissingArtifactsError
 from orchestrator.plan.gates import GateResult
 from orchestrator.plan.outputs import shown, told
+from orchestrator.plan.recorded import MOST_FIXES, review_in, text_of
 from orchestrator.plan.review import Review
 from orchestrator.plan.routing import Route, situation_of
-from orchestrator.plan.verifying import results_of, text_of
-from orchestrator.plan.workshop import MOST_FIXES, Workshop
-from orchestrator.structuring import structure
+from orchestrator.plan.verifying import results_of
+from orchestrator.plan.workshop import Workshop
+from orchestrator.promptfences import Part
 from orchestrator_events.blob import Blob
 from orchestrator_events.plan import (
-    StepBlocked,
     StepEscalated,
     StepFailed,
     StepRouted,
     StepStarted,
 )
 
-__all__ = ["correct", "review_in", "routed"]
+__all__ = ["correct", "feedback", "routed"]
 
 
 async def correct(it: Workshop) -> None:
@@ -36,10 +33,7 @@ async def correct(it: Workshop) -> None:
     if run.failures > MOST_FIXES:
         return it.fire(StepFailed(step=step.id, reason=f"{MOST_FIXES} fixes failed; the last time: {why(it)}"))
     route = it.parts.policy.route(situation_of(step, run.failures), step.model)
-    try:
-        prompt = prompt_of(it, route)
-    except MissingArtifactsError as error:
-        return it.fire(StepBlocked(step=step.id, reason=str(error)))
+    prompt = prompt_of(it, route)
     it.fire(routed(it, route))
     if route.is_escalated and run.escalated is None:
         it.fire(StepEscalated(step=step.id, failures=run.failures, model=route.primary))
@@ -74,16 +68,31 @@ def routed(it: Workshop, route: Route) -> StepRouted:
 def prompt_of(it: Workshop, route: Route) -> str:
     """The prompt of a fix, or of a refactor where it was escalated."""
     run, prompter, step = it.run, it.parts.prompter, told(it.run.step)
-    inputs, gates = it.inputs(), said(it)
-    previous = "" if run.executed is None else shown(text_of(run.executed.output), run.executed.form)
-    if run.faltered is not None:
-        previous = f"{previous}\n\n(The last attempt gave no usable output: {run.faltered.error})".strip()
-    review = None if run.reviewed is None else review_in(run.reviewed.review)
+    inputs, previous, review, gates = it.inputs(), made_before(it), asked_for(it), said(it)
     if route.is_escalated:
         return prompter.escalation(
             it.plan, step, inputs, previous=previous, failures=run.failures, review=review, gates=gates
         )
     return prompter.fix(it.plan, step, inputs, previous=previous, review=review, gates=gates, attempt=run.failures + 1)
+
+
+def feedback(it: Workshop) -> list[Part]:
+    """All that was said of the last execution; nothing when none has failed."""
+    return it.parts.prompter.feedback(made_before(it), asked_for(it), said(it)) if it.run.failures else []
+
+
+def made_before(it: Workshop) -> str:
+    """The last output, and that the last execution gave none."""
+    run = it.run
+    previous = "" if run.executed is None else shown(text_of(run.executed.output), run.executed.form)
+    if run.faltered is not None:
+        previous = f"{previous}\n\n(The last attempt gave no usable output: {run.faltered.error})".strip()
+    return previous
+
+
+def asked_for(it: Workshop) -> Review | None:
+    """The review that the last output had."""
+    return None if it.run.reviewed is None else review_in(it.run.reviewed.review)
 
 
 def said(it: Workshop) -> tuple[GateResult, ...]:
@@ -99,8 +108,3 @@ def why(it: Workshop) -> str:
     if run.reviewed is not None:
         return "; ".join(review_in(run.reviewed.review).required_fixes)
     return "" if run.verified is None else f"closed: {', '.join(run.verified.failed)}"
-
-
-def review_in(blob: Blob) -> Review:
-    """A recorded review."""
-    return structure(json.loads(text_of(blob)), Review, "a recorded review")

@@ -7,22 +7,14 @@ from typing import Any, Final
 
 import attrs
 
+from orchestrator.plan.errors import AmendmentError
 from orchestrator.plan.plan import Plan, Step
-from orchestrator_events.errors import OrchestratorError
 
 __all__ = ["AmendmentError", "Difference", "FieldChange", "StepChange", "apply", "difference"]
 
 LONGEST_SHOWN: Final = 160
 PLAN_FIELDS: Final = tuple(field.name for field in attrs.fields(Plan) if field.name not in ("steps", "lifecycle"))
 STEP_FIELDS: Final = tuple(field.name for field in attrs.fields(Step) if field.name != "id")
-
-
-class AmendmentError(OrchestratorError):
-    """An amendment does not fit the plan it is applied to, or changes what is completed; `step_id` names where."""
-
-    def __init__(self, reason: str, step_id: str = "") -> None:
-        self.step_id = step_id
-        super().__init__(reason)
 
 
 @attrs.frozen

@@ -9,16 +9,15 @@ import attrs
 
 from orchestrator.closing import commit, conclude
 from orchestrator.generating import InterruptionError
-from orchestrator.nesting import child_id_of
 from orchestrator.plan.account import Account, BudgetReachedError
-from orchestrator.plan.correcting import review_in
-from orchestrator.plan.followups import followup_of
 from orchestrator.plan.plan import Step
 from orchestrator.plan.planrun import PlanRun, written_step
-from orchestrator.plan.releasing import release, release_step
+from orchestrator.plan.recorded import step_run_id
+from orchestrator.plan.releasing import RELEASE_MANAGER, release, release_step
 from orchestrator.plan.resuming import reopen
+from orchestrator.plan.settling import UNSUCCESSFUL, has_ended_under, settled
 from orchestrator.plan.stepdriver import drive_step
-from orchestrator.plan.steprun import StepRun, blank_step_run
+from orchestrator.plan.steprun import StepRun
 from orchestrator.plan.studio import Studio
 from orchestrator.plan.workshop import Parts, Workshop, end_of
 from orchestrator.supervision import Supervisor
@@ -26,19 +25,17 @@ from orchestrator.wording import describe
 from orchestrator_events.errors import JournalError
 from orchestrator_events.event import Event
 from orchestrator_events.execution import ChildStarted, ExecutionFailed, ExecutionStart, OrchestratorComplete
-from orchestrator_events.plan import FollowUpAdded, StepSettled, StepUnblocked
+from orchestrator_events.plan import StepUnblocked
 from orchestrator_events.run import BudgetExhausted
 from orchestrator_states.plan import STEP, PlanState, StepState
 
-__all__ = ["Conductor", "conclude_plan", "drive_plan", "step_run_id"]
+__all__ = [
+    "Conductor",
+    "conclude_plan",
+    "drive_plan",
+]
 
 S = StepState
-REST = (S.COMPLETED.value, S.BLOCKED.value, S.FAILED.value)
-
-
-def step_run_id(plan_run_id: str, step_id: str) -> str:
-    """The run id of a step."""
-    return child_id_of(f"{plan_run_id}:{step_id}")
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -60,6 +57,8 @@ class Conductor:
     """Steps that came to rest in this invocation."""
     broken: Exception | None = None
     """What made the plan stop beginning steps."""
+    is_releasing: bool = False
+    """Whether the release manager may work: all others are completed, and what he is shown tells of them."""
 
     async def tell(self, *events: Event) -> None:
         """Fire events of the plan and commit them."""
@@ -75,17 +74,23 @@ class Conductor:
         """Whether every step is completed."""
         return self.broken is None and all(step.id in self.run.completed for step in self.run.effective.steps)
 
+    @property
+    def is_built(self) -> bool:
+        """Whether every step is completed but the release manager's."""
+        steps = {step.id for step in self.run.effective.steps} - self.held_back
+        return self.broken is None and steps.issubset(self.run.completed)
+
+    @property
+    def held_back(self) -> frozenset[str]:
+        """The release manager's step, whatever else it depends on: an amendment may have added others since."""
+        return frozenset({RELEASE_MANAGER} & self.run.followups.keys())
+
     def ready(self) -> list[Step]:
         """Steps that may begin now, in the plan's order."""
         done = set(self.run.completed)
-        taken = done | self.visited | self.under_way.keys()
+        taken = done | self.visited | self.under_way.keys() | (frozenset() if self.is_releasing else self.held_back)
         found = [step for step in self.run.effective.steps if step.id not in taken and done.issuperset(step.depends_on)]
         return sorted(found, key=lambda step: step.id not in self.steps)  # what was cut off goes on first
-
-    def has_ended_under(self, known: StepRun) -> bool:
-        """Whether a blocked or failed step came to that under the plan in force, and not before an amendment."""
-        told = self.run.settled_at.get(known.step.id, 0)
-        return not told or told > self.run.started_at or known.unblocked_by == self.run.locked_digest
 
 
 async def drive_plan(it: Conductor, supervisor: Supervisor, is_overdue: bool) -> None:  # noqa: ARG001, FBT001 -- the supervisor's callback
@@ -95,7 +100,8 @@ async def drive_plan(it: Conductor, supervisor: Supervisor, is_overdue: bool) ->
     try:
         await it.tell()
         await conduct(it)
-        if it.is_done and await release_step(it):
+        if it.is_built and await release_step(it):
+            it.is_releasing = True
             await conduct(it)
         if it.is_done:
             return await release(it)  # which closes the invocation in the same transaction
@@ -134,7 +140,7 @@ async def conduct(it: Conductor) -> None:
         if it.broken is None:
             for step in it.ready():
                 known = it.steps.get(step.id)
-                if known is not None and known.state in (S.BLOCKED, S.FAILED) and it.has_ended_under(known):
+                if known is not None and has_ended_under(it.run, known):
                     it.visited.add(step.id)
                     if it.run.settled_at.get(step.id, 0) < it.run.started_at:  # it was cut off before it said so
                         await settle(it, known)
@@ -203,7 +209,8 @@ async def opened(it: Conductor, step: Step) -> StepRun:
         await it.tell(ChildStarted(child_id=run_id, lifecycle=STEP.name))
     room, budget = it.parts.room, it.run.ledger.budget
     if known is None:
-        run = blank_step_run(run_id, step, budget, room.clock, room.journal)
+        run = StepRun.blank(run_id, STEP, budget, room.clock, room.journal, step=step)
+        run.secrets = it.run.secrets
         run.fire(
             ExecutionStart(
                 table_digest=run.machine.table.digest,
@@ -215,10 +222,12 @@ async def opened(it: Conductor, step: Step) -> StepRun:
                 parent_sequence=it.run.children[run_id],
             )
         )
+        run.fire(it.parts.holds.of_step(step.id))
         it.steps[step.id] = run
         return run
-    into = S.PENDING.value if known.state in (S.BLOCKED, S.FAILED) else known.state
+    into = S.PENDING.value if known.state in UNSUCCESSFUL else known.state
     reopen(known, room.clock, budget, into, written_step(step))
+    known.fire(it.parts.holds.of_step(step.id))
     if into == S.PENDING and known.number:
         known.fire(StepUnblocked(step=step.id, digest=it.run.locked_digest))
     return known
@@ -239,23 +248,11 @@ async def tell_end(it: Conductor, run: StepRun) -> None:
             it.run.fire(ending)
 
 
-async def settle(it: Conductor, run: StepRun) -> None:
-    """Record that a step rests, with the follow-up of its conditions."""
-    if run.state not in REST:
-        return
-    events: list[Event] = []
-    if run.run_id not in it.run.ended:
-        ending = await end_of(it.parts.room, run.run_id)
-        events += [] if ending is None else [ending]
-    reason = "" if run.state == S.COMPLETED else run.reason
-    events.append(StepSettled(step=run.step.id, state=run.state, charge=run.charge, reason=reason))
-    reviewed = run.reviewed
-    if run.state == S.COMPLETED and reviewed is not None and reviewed.has_conditions:
-        followup = followup_of(it.run, run.step, review_in(reviewed.review))
-        if followup is not None:
-            definition = written_step(followup)
-            events.append(FollowUpAdded(step=run.step.id, followup=followup.id, definition=definition))
-    await it.tell(*events)
+async def settle(it: Conductor, step: StepRun) -> None:
+    """Record that a step rests, if it does."""
+    events = await settled(it.parts.room, it.run, step)
+    if events:
+        await it.tell(*events)
 
 
 async def conclude_plan(it: Conductor, status: str = "", reason: str = "") -> None:

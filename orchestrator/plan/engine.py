@@ -12,6 +12,7 @@ import attrs
 
 from orchestrator.blocking import run_blocking
 from orchestrator.closing import conclude
+from orchestrator.discretion import discreet, wire
 from orchestrator.exports.document import export_json
 from orchestrator.generating import InterruptionError
 from orchestrator.journal.memory import MemoryJournal
@@ -20,19 +21,24 @@ from orchestrator.plan.account import Account
 from orchestrator.plan.amending import amended
 from orchestrator.plan.checks import Check
 from orchestrator.plan.contextbus import ContextBus
-from orchestrator.plan.driver import Conductor, drive_plan, step_run_id
+from orchestrator.plan.discretion import candidate_secrets, texts_of_plan
+from orchestrator.plan.driver import Conductor, drive_plan
+from orchestrator.plan.errors import PlanChangedError, PlanStateError
 from orchestrator.plan.executors import Workroom
+from orchestrator.plan.holds import found_holds
 from orchestrator.plan.models import Model, ModelLike, as_model
 from orchestrator.plan.outcome import PlanEndedError, PlanFailedError, PlanInterruptedError, PlanReport, PlanResult
 from orchestrator.plan.plan import Plan, load_plan
 from orchestrator.plan.planreview import reviewed_by_model
-from orchestrator.plan.planrun import PlanRun, blank_plan_run
+from orchestrator.plan.planrun import PlanRun
 from orchestrator.plan.policyfiles import default_policy, load_policy
 from orchestrator.plan.readiness import PlanNotReadyError, readiness_faults
+from orchestrator.plan.recorded import step_run_id
 from orchestrator.plan.reporting import next_command, report_on, trace_page
 from orchestrator.plan.resuming import load_plan_run, load_step_run, reopen
 from orchestrator.plan.review import Review, ReviewStatus
 from orchestrator.plan.routing import Policy, ReviewKind
+from orchestrator.plan.settling import settled, untold
 from orchestrator.plan.steprompt import StepPrompter
 from orchestrator.plan.steprun import StepRun
 from orchestrator.plan.studio import Studio
@@ -48,6 +54,7 @@ from orchestrator_events.clock import Clock, SystemClock
 from orchestrator_events.errors import JournalError, OrchestratorError
 from orchestrator_events.event import Event
 from orchestrator_events.execution import ExecutionFailed, ExecutionStart, OrchestratorComplete
+from orchestrator_events.isolation import LEVELS
 from orchestrator_events.journal import Journal
 from orchestrator_events.plan import (
     PlanAbandoned,
@@ -57,42 +64,17 @@ from orchestrator_events.plan import (
     PlanReviewed,
     PlanStarted,
 )
-from orchestrator_events.subscribers.guard import guard_budget
-from orchestrator_events.subscribers.history import record_history
-from orchestrator_states.plan import PlanState
+from orchestrator_states.plan import PLAN, PlanState
 
 if TYPE_CHECKING:
     from orchestrator.evaluators.callable import EvaluatorLike
+    from orchestrator.redaction import Secrets
 
 __all__ = ["PlanChangedError", "PlanOrchestrator", "PlanStateError"]
 
 P = PlanState
 BOUND = Budget(attempts=1_000, repeats=None)
 """The budget of a plan for which none is given: runs of models, all steps together."""
-
-
-class PlanStateError(OrchestratorError):
-    """A command does not fit the plan's lifecycle; `next_command` is the one that does."""
-
-    def __init__(self, plan_id: str, state: str, command: str, next_command: str) -> None:
-        self.plan_id = plan_id
-        self.state = state
-        self.next_command = next_command
-        remedy = f"`{next_command}` comes next" if next_command else "nothing is left to do"
-        super().__init__(f"plan {plan_id} is {state}, so `{command}` cannot be done: {remedy}")
-
-
-class PlanChangedError(OrchestratorError):
-    """The plan is another than the one that was reviewed or locked; `recorded` and `found` are their digests."""
-
-    def __init__(self, plan_id: str, state: str, recorded: str, found: str) -> None:
-        self.plan_id = plan_id
-        self.recorded = recorded
-        self.found = found
-        super().__init__(
-            f"plan {plan_id} is {state} with the digest {recorded}, and the file now has {found}: "
-            "restore the file, or record the change with `plan amend`"
-        )
 
 
 def read_plan_or_path(plan: Plan | str | os.PathLike[str]) -> Plan:
@@ -150,25 +132,33 @@ class PlanOrchestrator:
     most_at_once: int = attrs.field(default=4, validator=attrs.validators.ge(1), kw_only=True)
     """Steps that may run side by side."""
     workspaces: Path | None = attrs.field(default=None, kw_only=True)
-    """Directory for the workspaces of agents; by default `WORK` below the studio."""
+    """Directory for the workspaces of agents; by default the studio's own."""
     retries: RetryPolicy = attrs.field(factory=RetryPolicy, kw_only=True)
+    secrets: Secrets | None = attrs.field(default=None, kw_only=True)
+    """Values that no record, prompt or file may show; a candidate is never altered, one with a secret is reported."""
+    refuse_secrets: bool = attrs.field(default=False, kw_only=True)
+    """Whether an output with a secret in it is a failure of the implementer's."""
+    require_isolation: str = attrs.field(default="none", validator=attrs.validators.in_(LEVELS), kw_only=True)
+    """Least isolation of what is started: models' programs, agents' tools, suites, and the checks of the gates."""
     clock: Clock = attrs.field(factory=SystemClock, kw_only=True)
     run_id: str = attrs.field(default="", kw_only=True)
     """By default the plan's id."""
     parts: Parts = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.bus.recorder = self.bus.recorder or record_history
-        self.bus.guard = self.bus.guard or guard_budget
+        wire(self.bus, self.secrets)
         self.run_id = self.run_id or self.plan.plan_id
         refuse_unsafe_run_id(self.run_id)
         room = Workroom(
             journal=self.journal,
             bus=self.bus,
             clock=self.clock,
-            approver=self.approver,
+            approver=discreet(self.approver, self.secrets),
             retries=self.retries,
-            workspaces=self.workspaces or (self.studio.root / "WORK").absolute(),
+            secrets=self.secrets,
+            refuses_secrets=self.refuse_secrets,
+            require_isolation=self.require_isolation,
+            workspaces=self.workspaces or (self.studio.root / self.studio.workspaces_path).absolute(),
         )
         self.parts = Parts(
             models=self.models,
@@ -249,11 +239,15 @@ class PlanOrchestrator:
         Raises AmendmentError for a change of what is completed or under way, or for none at all.
         """
         new = read_plan_or_path(plan)
+        self.refuse_exposure(new)
         with self.journal.hold(self.run_id):
             states = (P.REVIEWED, P.LOCKED, P.EXECUTING, P.AMENDED)
             run, steps = await self.opened("plan amend", states, is_strict=False)
 
             async def act() -> None:
+                for step in tuple(untold(run, steps)):
+                    for event in await settled(self.parts.room, run, step):
+                        run.fire(event)
                 for event in tuple(amended(run, steps, new, reason, self.laid_out(run, steps))):
                     run.fire(event)
 
@@ -265,9 +259,10 @@ class PlanOrchestrator:
         """Execute the locked plan, or go on with it, until it is completed or waits for an amendment.
 
         Raises PlanStateError for a plan that is not locked, PlanChangedError for one that is another than was locked,
-        PlanNotReadyError and MissingArtifactsError with all that is missing, before anything is spent;
-        PlanInterruptedError when a model cannot be had, a check cannot be run or storage failed; PlanFailedError for an
-        error in the configuration's own code. Cancelling the awaiting task ends the invocation in order and re-raises.
+        PlanNotReadyError and MissingArtifactsError with all that is missing, SecretExposedError and
+        IsolationRefusedError, before anything is spent; PlanInterruptedError when a model cannot be had, a check cannot
+        be run or storage failed; PlanFailedError for an error in the configuration's own code. Cancelling the awaiting
+        task ends the invocation in order and re-raises.
         """
         return await self.executed("plan run", (P.LOCKED, P.EXECUTING))
 
@@ -290,6 +285,7 @@ class PlanOrchestrator:
             if faults:
                 raise PlanNotReadyError(self.plan.plan_id, faults)
             self.studio.require(self.plan.context_requirements)
+            self.parts = attrs.evolve(self.parts, holds=await found_holds(self.parts))
             if run.state == P.LOCKED:
                 run.fire(PlanStarted(digest=run.locked_digest))
             conductor = Conductor(
@@ -319,8 +315,11 @@ class PlanOrchestrator:
         """What the host is told of what broke."""
         is_open = isinstance(error, InterruptionError | JournalError)
         kind = PlanInterruptedError if is_open else PlanFailedError
-        ended = kind(str(error) if is_open else describe(error), report_on(it.run, it.steps))
-        ended.__cause__ = error.__cause__ if isinstance(error, InterruptionError) and error.__cause__ else error
+        reason, cause = str(error) if is_open else describe(error), self.discreet_error(error)
+        if self.secrets is not None:
+            reason = self.secrets.redact_pieces(reason)
+        ended = kind(reason, report_on(it.run, it.steps))
+        ended.__cause__ = cause.__cause__ if isinstance(error, InterruptionError) and cause.__cause__ else cause
         return ended
 
     async def opened(
@@ -331,11 +330,15 @@ class PlanOrchestrator:
         Raises PlanStateError outside of `states`, and PlanChangedError, if it is strict, for a plan that is another
         than the recorded one; a draft may change.
         """
+        self.refuse_exposure(self.plan)
+        self.studio.files.require_writable()  # before anything is recorded that could not be laid out
+        self.studio.read_state()
         if not (await self.journal.head(self.run_id)).count:
             run = self.begin()
             steps: dict[str, StepRun] = {}
         else:
             run = await load_plan_run(self.journal, self.run_id)
+            run.secrets = candidate_secrets(self.secrets)
             steps = await self.step_runs(run)
             if run.state not in states:
                 raise PlanStateError(self.plan.plan_id, run.state, command, next_command(run))
@@ -351,7 +354,8 @@ class PlanOrchestrator:
 
     def begin(self) -> PlanRun:
         """A new run with a draft in it, nothing of it committed."""
-        run = blank_plan_run(self.run_id, self.budget, self.clock, self.journal)
+        run = PlanRun.blank(self.run_id, PLAN, self.budget, self.clock, self.journal)
+        run.secrets = candidate_secrets(self.secrets)
         identity = json.dumps({"plan": self.plan.plan_id}, separators=(",", ":"))
         run.fire(
             ExecutionStart(
@@ -375,7 +379,23 @@ class PlanOrchestrator:
             run_id = step_run_id(run.run_id, step.id)
             if run_id in run.children and (await self.journal.head(run_id)).count:
                 found[step.id] = await load_step_run(self.journal, run_id)
+                found[step.id].secrets = run.secrets
         return found
+
+    def refuse_exposure(self, plan: Plan) -> None:
+        """Raise SecretExposedError for a plan that holds a secret: a plan is never altered, for its digest is kept."""
+        if self.secrets is not None:
+            from orchestrator.exposure import refuse_exposure
+
+            refuse_exposure(self.secrets, texts_of_plan(plan, self.run_id))
+
+    def discreet_error(self, error: BaseException) -> BaseException:
+        """The error as the host is shown it: without any secret."""
+        if self.secrets is None:
+            return error
+        from orchestrator.cleansing import cleansed_error
+
+        return cleansed_error(error, self.secrets)
 
     def laid_out(self, run: PlanRun, steps: Mapping[str, StepRun]) -> Studio:
         """The studio with every file that the journal tells of."""
@@ -405,6 +425,8 @@ class PlanOrchestrator:
                 run.fire(ExecutionFailed(reason=describe(error)))
             if run.records or isinstance(error, Exception):
                 await self.close(run, "error", describe(error))
+            if self.discreet_error(error) is not error:
+                raise self.discreet_error(error) from None
             raise
         await self.close(run)
         studio = self.laid_out(run, steps)
@@ -421,7 +443,7 @@ class PlanOrchestrator:
 
     async def file(self, run: PlanRun, steps: Mapping[str, StepRun]) -> None:
         """Write the journal's export and the execution trace into the run's folder (contract 5: audit and replay)."""
-        folder = f"RUNS/{run.run_id}"
         exported = await export_json(self.journal, run.run_id)
-        self.studio.files.write(f"{folder}/journal.json", exported.encode())
-        self.studio.files.write(f"{folder}/trace.md", trace_page(run, steps.values()).encode())
+        studio, page = self.studio, trace_page(run, steps.values())
+        studio.files.write(studio.run_path(run.run_id, "journal.json"), exported.encode())
+        studio.files.write(studio.run_path(run.run_id, "trace.md"), page.encode())

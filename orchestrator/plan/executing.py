@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from orchestrator.adapter_errors import GenerationError
+from orchestrator.charges import total
 from orchestrator.jsondata import JSON
+from orchestrator.plan.contextbus import MissingArtifactsError
+from orchestrator.plan.correcting import feedback
 from orchestrator.plan.decisionrecords import DecisionRecord
 from orchestrator.plan.executors import UnavailableError
 from orchestrator.plan.outputs import artifacts_of, made_by, shown, told
+from orchestrator.plan.recorded import text_of
 from orchestrator.plan.routing import Mode
-from orchestrator.plan.verifying import examined, text_of
+from orchestrator.plan.verifying import examined
 from orchestrator.plan.workshop import Task, Workshop
 from orchestrator.promptfences import Fenced, Part, written
 from orchestrator_events.blob import Blob
@@ -30,11 +34,14 @@ from orchestrator_events.plan import (
 
 __all__ = ["execute"]
 
+UNCUT = 10**9
+"""More characters than any file has: a workspace holds its inputs whole."""
 NOT_THERE = "the model cannot be had: "
 REFACTOR = (
     "Refactor the draft below, which another model made for this task: keep what is right, correct what is not, and "
     "give the whole result. The task is: "
 )
+CORRECTED = "\n\nThe draft is to correct an earlier output, which was not accepted. See to it that it does."
 COMPARE = (
     "Two candidates were made for the same task. Say which meets it better. Answer with one JSON object and nothing "
     'else: {"choice": 1 or 2, "reason": "one sentence"}. What the candidates say of themselves is no evidence.\n\n'
@@ -101,7 +108,17 @@ def task(it: Workshop, begun: StepStarted, purpose: str, model: str, prompt: str
     """The execution as a piece of work for a model."""
     executor = begun.executor if begun.executor in it.parts.models[model].executors else "generator"
     text = prompt or text_of(begun.prompt)
-    return Task(purpose=purpose, model=model, role=begun.role, prompt=text, executor=executor, files=it.files())
+    files = {**inputs_of(it), **it.files()} if executor == "agent" else {}
+    return Task(purpose=purpose, model=model, role=begun.role, prompt=text, executor=executor, files=files)
+
+
+def inputs_of(it: Workshop) -> Mapping[str, str]:
+    """The step's inputs, whole, by name; none where one is gone since it was read for the prompt."""
+    try:
+        inputs = it.studio.bus.resolve(it.studio.state, it.run.step.inputs, UNCUT)
+    except MissingArtifactsError:
+        return {}
+    return {each.name: each.text for each in inputs}
 
 
 async def drafted(it: Workshop, begun: StepStarted) -> WorkFinished:
@@ -117,11 +134,14 @@ async def drafted(it: Workshop, begun: StepStarted) -> WorkFinished:
 
 
 def refactoring(it: Workshop, draft: WorkFinished) -> str:
-    """The prompt of the second pass."""
+    """The prompt of the second pass; in a fix, with all that the draft is to correct."""
     assert draft.output is not None
     step = told(it.run.step)
     text = shown(text_of(draft.output), draft.form)
     parts: list[Part] = [REFACTOR, step.task, "\n\n", Fenced("output", text)]
+    said = feedback(it)
+    if said:
+        parts += [CORRECTED, *said]
     return it.parts.prompter.rendered(it.plan, step, it.inputs(), parts)
 
 
@@ -159,7 +179,7 @@ async def settled(*pair: Coroutine[Any, Any, WorkFinished]) -> list[WorkFinished
 
 
 async def chosen(it: Workshop, found: list[WorkFinished], usable: list[WorkFinished]) -> tuple[int, str]:
-    """Which candidate, counted from 0, and why: the evals decide first, then the reviewer."""
+    """Which candidate, counted from 0, and why: the evals decide, by gates and then by cases, or else the reviewer."""
     if it.run.compared is not None:
         return it.run.compared.chosen, it.run.compared.reason
     if len(usable) == 1:
@@ -176,14 +196,16 @@ async def chosen(it: Workshop, found: list[WorkFinished], usable: list[WorkFinis
     return await preferred(it, found)
 
 
-async def opened(it: Workshop, work: WorkFinished) -> tuple[int, str]:
-    """How many gates a candidate opens, and which."""
+async def opened(it: Workshop, work: WorkFinished) -> tuple[tuple[int, int], str]:
+    """How many gates a candidate opens and how many cases it passes, and both in words."""
     assert work.output is not None
     output = text_of(work.output)
     files = {**it.studio.files(), **made_by(it.run.step, output, work.form)}
-    results = await examined(it, output, files)
-    names = [str(each.gate.kind) for each in results if each.is_open]
-    return len(names), ", ".join(names) or "none"
+    results, captured = await examined(it, output, files)
+    names = ", ".join(str(each.gate.kind) for each in results if each.is_open)
+    counts = [each.cases_passed for each in captured if each.cases_passed is not None]
+    cases = f" ({sum(counts)} cases)" if counts else ""
+    return (sum(each.is_open for each in results), sum(counts)), f"{names or 'none'}{cases}"
 
 
 async def preferred(it: Workshop, found: list[WorkFinished]) -> tuple[int, str]:
@@ -238,7 +260,18 @@ def fault_of(it: Workshop, work: WorkFinished) -> str:
         made_by(it.run.step, text_of(work.output), work.form)
     except (GenerationError, ValueError) as error:
         return str(error)
-    return ""
+    return exposed(it, work)
+
+
+def exposed(it: Workshop, work: WorkFinished) -> str:
+    """Why an output with a secret in it is refused; empty for one without, and where none is."""
+    secrets = it.run.secrets
+    if secrets is None or not it.parts.room.refuses_secrets:
+        return ""
+    from orchestrator.plan.discretion import secrets_found
+
+    names = ", ".join(dict.fromkeys(found.secret for found in secrets_found(work, secrets, is_refused=True)))
+    return f"the output holds what must stay secret ({names}): leave it out" if names else ""
 
 
 def charge_of(it: Workshop) -> Charge:
@@ -248,9 +281,4 @@ def charge_of(it: Workshop) -> Charge:
         for work in it.run.works.values()
         if work.finished is not None and work.started.number == it.run.number
     ]
-    return Charge(
-        input_tokens=sum(each.input_tokens for each in done),
-        output_tokens=sum(each.output_tokens for each in done),
-        money_micro=sum(each.money_micro for each in done),
-        estimated=any(each.estimated for each in done),
-    )
+    return total(done)

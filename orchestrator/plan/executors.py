@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -16,11 +15,13 @@ from orchestrator.agent.outcome import AgentCancelledError, AgentEndedError
 from orchestrator.agent.run import AgentRun
 from orchestrator.agent.workspace import Workspace, candidate_in
 from orchestrator.candidate import FILES, TEXT, Candidate
+from orchestrator.cleansing import kind_of
 from orchestrator.engine import Orchestrator
 from orchestrator.execution import Execution
 from orchestrator.generating import InterruptionError
 from orchestrator.nesting import Allotment, Parent, charged_by, load_child
 from orchestrator.outcome import RunEndedError
+from orchestrator.plan.errors import UnavailableError
 from orchestrator.plan.models import AgentModel, GeneratorModel, Model
 from orchestrator.ports import Approver
 from orchestrator.resuming import ResumeRefusedError
@@ -35,12 +36,13 @@ from orchestrator_events.clock import Clock
 from orchestrator_events.errors import JournalError, RunHeldError
 from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.journal import Journal
-from orchestrator_states.agent import AGENT, AgentState
-from orchestrator_states.run import RUN, RunState
+from orchestrator_states.agent import AgentState
+from orchestrator_states.run import RunState
 
 if TYPE_CHECKING:
     from orchestrator.evaluators.callable import EvaluatorLike
     from orchestrator.outcome import Exhausted, Passed
+    from orchestrator.redaction import Secrets
 
 __all__ = [
     "Assignment",
@@ -48,18 +50,12 @@ __all__ = [
     "UnavailableError",
     "WorkDeniedError",
     "Workroom",
-    "lifecycle_of",
     "perform",
-    "read_files",
 ]
 
 UNAVAILABLE: Final = frozenset({401, 403, 404})
 """HTTP statuses with which trying again is pointless."""
 ANSWERS: Final = AgentLimits(iterations=1)
-
-
-class UnavailableError(InterruptionError):
-    """The model cannot be had now; the work is left open, so that it can be taken up again."""
 
 
 class WorkDeniedError(Exception):
@@ -81,6 +77,8 @@ class Assignment:
     """Files that the work is to make."""
     suite: EvaluatorLike | None = None
     """What judges a conformance run."""
+    is_candidate: bool = False
+    """Whether what it gives is a step's output, which nobody alters, and no word on one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -108,6 +106,12 @@ class Workroom:
     """Where agents' workspaces stay, so that they can go on after a crash."""
     attempts: int = 5
     """Of a conformance run."""
+    secrets: Secrets | None = None
+    """Values that no record may show; None where there are none."""
+    refuses_secrets: bool = False
+    """Whether a candidate with one is a failure of the implementer's; otherwise it is kept, and that recorded."""
+    require_isolation: str = "none"
+    """Least isolation of whatever is started."""
 
 
 class Worker(Protocol):
@@ -116,11 +120,6 @@ class Worker(Protocol):
     async def work(self, known: Execution | None) -> None:
         """Drive the run to its end."""
         ...
-
-
-def lifecycle_of(executor: str) -> str:
-    """The lifecycle of the run that does the work."""
-    return RUN.name if executor == "conformance" else AGENT.name
 
 
 async def perform(room: Workroom, model: Model, assignment: Assignment) -> Product:
@@ -182,10 +181,10 @@ def failed(error: Exception) -> str:
         raise WorkDeniedError(error.reason) from error
     is_refused = getattr(error, "status_code", None) in UNAVAILABLE
     cause = error.__cause__
-    if isinstance(error, GeneratorUnavailableError) or is_refused:
+    if issubclass(kind_of(error), GeneratorUnavailableError) or is_refused:
         raise UnavailableError(describe(error)) from error
     if isinstance(error, RunEndedError):
-        if isinstance(cause, GeneratorUnavailableError):
+        if cause is not None and issubclass(kind_of(cause), GeneratorUnavailableError):
             raise UnavailableError(describe(cause)) from error
         raise InterruptionError(describe(error)) from error
     if isinstance(error, InterruptionError):
@@ -285,9 +284,19 @@ class Answering:
             approver=room.approver,
             clock=room.clock,
             retries=room.retries,
+            require_isolation="none" if tooled is None else room.require_isolation,  # without a tool, nothing is held
+            secrets=self.secrets(is_tooled=tooled is not None),
             system=model.system if isinstance(model, AgentModel) else "",
             name=model.name,
         )
+
+    def secrets(self, *, is_tooled: bool) -> Secrets | None:
+        """What no record may show: of an answer that is itself the step's output, not even that is altered."""
+        if is_tooled or not self.assignment.is_candidate:
+            return self.room.secrets
+        from orchestrator.plan.discretion import candidate_secrets
+
+        return candidate_secrets(self.room.secrets)
 
 
 def allotted(assignment: Assignment, known: Execution | None) -> Allotment:
@@ -319,6 +328,7 @@ class Conforming:
         """Generate until the suite passes, or the attempts are used."""
         room, assignment = self.room, self.assignment
         assert assignment.suite is not None
+        guard, redact = room.bus.guard, room.bus.redact
         engine = NestedOrchestrator(
             generator=self.model.generator,
             evaluator=assignment.suite,
@@ -330,8 +340,12 @@ class Conforming:
             clock=room.clock,
             retries=room.retries,
             candidate_limit=self.model.output_limit,
+            require_isolation=room.require_isolation,
+            secrets=room.secrets,
+            refuse_secrets=room.refuses_secrets,
             parent=assignment.parent,
         )
+        room.bus.guard, room.bus.redact = guard, redact  # one more coat with each run would never come off
         if known is None:
             spec = MergedSpec(name=assignment.child_id.replace(".", "-"), intent=assignment.prompt)
             await engine.arun(spec, run_id=assignment.child_id)
@@ -358,9 +372,3 @@ class NestedOrchestrator(Orchestrator):
                 )
                 run.outbox[place] = record._replace(event=event)
         return await super().finish(run)
-
-
-def read_files(output: str) -> Mapping[str, str]:
-    """The files of an output of the form `files`."""
-    found = json.loads(output)
-    return {str(path): str(text) for path, text in found.items()}

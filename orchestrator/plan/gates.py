@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -14,8 +14,10 @@ from orchestrator.jsondata import JSON
 from orchestrator.plan.dumping import as_json
 from orchestrator.plan.plan import Step
 from orchestrator.plan.routing import ReviewKind
+from orchestrator.plan.studiopaths import CONTRACTS
 from orchestrator.plan.vocabulary import TaskType
 from orchestrator.structuring import structure
+from orchestrator_events.isolation import Isolation
 
 __all__ = [
     "Approval",
@@ -28,8 +30,6 @@ __all__ = [
     "read_evidence",
     "required_gates",
 ]
-
-CONTRACTS: Final = "CONTRACTS/"
 
 
 class EvidenceError(DocumentError):
@@ -56,6 +56,8 @@ class Evidence:
     cases_passed: int | None = None
     """As a report of the command tells; None without a report."""
     cases_failed: int | None = None
+    isolation: Isolation | None = None
+    """What held the program in; None where nothing says so."""
 
     @property
     def digest(self) -> str:
@@ -73,6 +75,7 @@ class Evidence:
             output_file=output_file,
             cases_passed=self.cases_passed,
             cases_failed=self.cases_failed,
+            isolation=self.isolation,
         )
 
 
@@ -88,6 +91,7 @@ class EvidenceRecord:
     output_file: str = ""
     cases_passed: int | None = None
     cases_failed: int | None = None
+    isolation: Isolation | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The record as JSON data."""
@@ -159,6 +163,7 @@ def read_evidence(data: JSON, output: bytes, source: str) -> Evidence:
         output=output,
         cases_passed=record.cases_passed,
         cases_failed=record.cases_failed,
+        isolation=record.isolation,
     )
     if (record.output_sha256, record.output_bytes) != (evidence.digest, len(output)):
         message = f"names an output of {record.output_bytes} bytes, {record.output_sha256!a:.70}; found another one"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
-from orchestrator.outcome import DISCLAIMER, UsageTotals
+from orchestrator.outcome import DISCLAIMER
 from orchestrator.plan.plan import Plan
+from orchestrator.recordedresult import RecordedResult
 from orchestrator_events.errors import OrchestratorError
-from orchestrator_events.journal import Head
-from orchestrator_events.record import GENESIS, Record, chain_digest
 
 __all__ = [
     "PlanBlockedResult",
@@ -47,11 +45,10 @@ class StepStanding:
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class PlanReport:
+class PlanReport(RecordedResult):
     """What every ending carries, and what `status` gives."""
 
     status: ClassVar[str] = "standing"
-    run_id: str
     plan: Plan
     """With the follow-up steps that approvals added."""
     state: str
@@ -59,23 +56,11 @@ class PlanReport:
     digest: str
     """Of the plan as it was drafted or amended last."""
     steps: tuple[StepStanding, ...]
-    usage: UsageTotals
     open_risks: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     """Titles of decision records."""
     next_command: str = ""
     """What to do next; empty when nothing is left to do."""
-    records: tuple[Record, ...] = ()
-
-    @cached_property
-    def journal_head(self) -> Head:
-        """Digest and number of the plan's records: keep it, and truncation and rewriting will show."""
-        from orchestrator_events.codec import encode
-
-        digest = GENESIS
-        for record in self.records:
-            digest = chain_digest(digest, encode(record))
-        return Head(digest, len(self.records))
 
     @property
     def by_id(self) -> Mapping[str, StepStanding]:
@@ -95,8 +80,7 @@ class PlanReport:
             "open_risks": list(self.open_risks),
             "decisions": list(self.decisions),
             "next": self.next_command,
-            "usage": attrs.asdict(self.usage),
-            "journal_head": {"digest": self.journal_head.digest, "count": self.journal_head.count},
+            **self.measured_json(),
         }
 
 

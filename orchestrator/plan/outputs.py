@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
@@ -11,7 +12,6 @@ import attrs
 from orchestrator.adapter_errors import GenerationError
 from orchestrator.candidate import FILES
 from orchestrator.extraction import extract
-from orchestrator.plan.executors import read_files
 from orchestrator.plan.plan import Step
 from orchestrator.plan.steprun import StepRun
 
@@ -71,6 +71,12 @@ def artifacts_of(run: StepRun) -> Mapping[str, str]:
     if executed is None:
         return {}
     return made_by(run.step, executed.output.text or executed.output.data.decode(), executed.form)
+
+
+def read_files(output: str) -> Mapping[str, str]:
+    """The files of an output of the form `files`."""
+    found = json.loads(output)
+    return {str(path): str(text) for path, text in found.items()}
 
 
 def shown(output: str, form: str) -> str:

@@ -9,9 +9,10 @@ from orchestrator.closing import commit
 from orchestrator.faults import Fault
 from orchestrator.nesting import Parent, child_id_of
 from orchestrator.plan.account import Account
-from orchestrator.plan.executors import Assignment, Product, Workroom, lifecycle_of, perform
+from orchestrator.plan.executors import Assignment, Product, Workroom, perform
 from orchestrator.plan.models import Model
 from orchestrator.plan.planrun import PlanRun
+from orchestrator.plan.recorded import lifecycle_of
 from orchestrator.plan.review import Review, ReviewError, read_review
 from orchestrator.plan.vocabulary import Risk
 from orchestrator.plan.workshop import end_of

@@ -6,17 +6,15 @@ import json
 
 import attrs
 
+from orchestrator.charges import spent, total
 from orchestrator.documents import parse_document
 from orchestrator.execution import Execution, changes_of
 from orchestrator.plan.dumping import dumped
 from orchestrator.plan.plan import Plan, Step, read_plan
 from orchestrator.structuring import structure
 from orchestrator_events.blob import Blob
-from orchestrator_events.budget import Budget, Charge
-from orchestrator_events.clock import Clock
+from orchestrator_events.budget import Charge
 from orchestrator_events.execution import BudgetRaised, ChildEnded, ChildStarted, ExecutionResumed
-from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
 from orchestrator_events.plan import (
     ArtifactPublished,
     DecisionRecorded,
@@ -35,10 +33,8 @@ from orchestrator_events.plan import (
     WorkStarted,
 )
 from orchestrator_events.run import BudgetExhausted
-from orchestrator_states.machine import machine_of
-from orchestrator_states.plan import PLAN
 
-__all__ = ["PlanRun", "blank_plan_run", "read_step", "with_steps", "written_step"]
+__all__ = ["PlanRun", "read_step", "with_steps", "written_step"]
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -93,7 +89,7 @@ class PlanRun(Execution):
     @property
     def charged(self) -> Charge:
         """What the settled steps, and the plan's own work, were charged."""
-        return summed([each.charge for each in self.settled.values()], self.ledger)
+        return total([spent(self.ledger), *(each.charge for each in self.settled.values())])
 
 
 def with_steps(plan: Plan, steps: list[Step]) -> Plan:
@@ -102,30 +98,6 @@ def with_steps(plan: Plan, steps: list[Step]) -> Plan:
     read = {name for step in steps for name in step.inputs if name not in made}
     context = (*plan.context_requirements, *sorted(read - set(plan.context_requirements)))
     return attrs.evolve(plan, steps=(*plan.steps, *steps), context_requirements=context)
-
-
-def summed(charges: list[Charge], ledger: Ledger) -> Charge:
-    """Charges and what a ledger has spent."""
-    return Charge(
-        input_tokens=ledger.input_tokens + sum(each.input_tokens for each in charges),
-        output_tokens=ledger.output_tokens + sum(each.output_tokens for each in charges),
-        money_micro=ledger.money_micro + sum(each.money_micro for each in charges),
-        estimated=ledger.has_estimates or any(each.estimated for each in charges),
-    )
-
-
-def blank_plan_run(run_id: str, budget: Budget, clock: Clock, journal: Journal) -> PlanRun:
-    """A plan's run in its first state."""
-    machine = machine_of(PLAN)
-    return PlanRun(
-        run_id=run_id,
-        machine=machine,
-        ledger=Ledger(budget, clock),
-        clock=clock,
-        journal=journal,
-        state=machine.table.initial,
-        lifecycle=machine.table.name,
-    )
 
 
 def written_step(step: Step) -> Blob:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrator.plan.errors import PlanNotReadyError
 from orchestrator.plan.gates import required_gates
 from orchestrator.plan.plan import Plan, Step
+from orchestrator.plan.recorded import MOST_FIXES
 from orchestrator.plan.routing import Mode, ReviewKind, Route, situation_of
-from orchestrator.plan.workshop import MOST_FIXES, Parts
-from orchestrator_events.errors import OrchestratorError
+from orchestrator.plan.studiopaths import CONTRACTS
+from orchestrator.plan.workshop import Parts
 
 __all__ = ["PlanNotReadyError", "readiness_faults"]
 
-CONTRACTS = "CONTRACTS/"
 RESERVED = ("primary-", "secondary-", "post-pass-", "comparison-", "review-", "qa-", "security-", "plan-review-")
 """What the ids of runs inside a step go on with; a step id with such an ending could be taken for one of them."""
-
-
-class PlanNotReadyError(OrchestratorError):
-    """A plan cannot be executed as configured; `faults` lists everything that is missing. Nothing was spent."""
-
-    def __init__(self, plan_id: str, faults: tuple[str, ...]) -> None:
-        self.plan_id = plan_id
-        self.faults = faults
-        super().__init__(
-            "\n".join([f"plan {plan_id} cannot be executed as configured:", *(f"  {each}" for each in faults)])
-        )
 
 
 def readiness_faults(plan: Plan, parts: Parts) -> Iterator[str]:
@@ -63,13 +53,25 @@ def models_of(route: Route) -> Iterator[str]:
         yield route.secondary
 
 
+def executing_models(step: Step, route: Route, parts: Parts) -> set[str]:
+    """The models that have to be able to execute a step as it says.
+
+    A conformance run's suite is passed by at no turn: not by a secondary, nor by the model of an escalation.
+    """
+    names = {route.primary}
+    if step.executor == "conformance":
+        routes = [parts.policy.route(situation_of(step, failures), step.model) for failures in range(MOST_FIXES + 1)]
+        names = {name for each in routes for name in (each.primary, each.secondary)}
+    return names & parts.models.keys()
+
+
 def step_faults(step: Step, route: Route, parts: Parts) -> Iterator[str]:
     """What a step lacks."""
-    model = parts.models.get(route.primary)
     if not route.reviewer:
         yield f"step {step.id} has no reviewer: name one in the policy's defaults"
-    if step.executor not in ("generator",) and model is not None and step.executor not in model.executors:
-        yield f"step {step.id} is to be executed as {step.executor}, which the model {route.primary!r} cannot do"
+    for name in sorted(executing_models(step, route, parts)):
+        if step.executor not in parts.models[name].executors:
+            yield f"step {step.id} is to be executed as {step.executor}, which the model {name!r} cannot do"
     if step.executor == "conformance" and step.id not in parts.suites:
         yield f"step {step.id} is a conformance run without an eval suite: add it to suites"
     if step.executor == "agent" and parts.room.workspaces is None:

@@ -60,7 +60,8 @@ def prepare_release(plan: Plan, outcomes: Iterable[StepOutcome]) -> Release:
 
     Texts of reviewers stand in the documents as code, so that they stay text.
     """
-    found = {outcome.step_id: outcome for outcome in outcomes}
+    given = {outcome.step_id: outcome for outcome in outcomes}
+    found = {step.id: given[step.id] for step in ordered(plan) if step.id in given}  # not as they happened to end
     missing = tuple(gaps(plan, found))
     return Release(
         notes=page(f"Release notes: {span(plan.goal, 120)}", note_lines(plan, found)),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from orchestrator.plan.correcting import review_in
 from orchestrator.plan.plan import Plan, Step
-from orchestrator.plan.planrun import PlanRun, written_step
+from orchestrator.plan.planrun import PlanRun, with_steps, written_step
+from orchestrator.plan.recorded import review_in, text_of
 from orchestrator.plan.release import Release, StepOutcome, prepare_release
 from orchestrator.plan.verifying import results_of
 from orchestrator.plan.vocabulary import Risk, TaskType
@@ -41,7 +41,7 @@ async def release(it: Conductor) -> None:
 
     run = it.run
     prepared = prepare_release(without_manager(run), outcomes(it))
-    paths = paths_of(run.run_id)
+    paths = paths_of(it)
     run.fire(PlanCompleted(plan_id=run.current.plan_id, steps=tuple(run.completed)))
     for path, text in zip(paths, documents(prepared), strict=True):
         run.fire(ArtifactPublished(step="", path=path, content=Blob(text), standing="unreviewed"))
@@ -50,17 +50,33 @@ async def release(it: Conductor) -> None:
 
 
 async def release_step(it: Conductor) -> bool:
-    """Notify the release manager: lay out what is known, and add the step in which he works; False without one."""
+    """Notify the release manager: lay out what is known, and add his step or go on with it; False without one.
+
+    His step may have been blocked before the plan was amended: what he is shown is then laid out anew.
+    """
     run = it.run
-    if not it.has_release_manager or RELEASE_MANAGER in run.effective.by_id:
+    known = run.followups.get(RELEASE_MANAGER)
+    if known is None and (not it.has_release_manager or RELEASE_MANAGER in run.effective.by_id):
         return False
-    paths = paths_of(run.run_id)
-    texts = documents(prepare_release(run.effective, outcomes(it)))
+    if RELEASE_MANAGER in run.completed:
+        return False
+    plan = without_manager(run)
+    step = managers_step(plan, paths_of(it))
+    texts = zip(step.inputs, documents(prepare_release(plan, outcomes(it))), strict=True)
     events: list[Event] = [
         ArtifactPublished(step="", path=path, content=Blob(text), standing="unreviewed")
-        for path, text in zip(paths, texts, strict=True)
+        for path, text in texts
+        if path not in run.artifacts or text_of(run.artifacts[path].content) != text
     ]
-    step = Step(
+    if step != known:
+        events.append(FollowUpAdded(step="", followup=step.id, definition=written_step(step)))
+    await it.tell(*events)
+    return True
+
+
+def managers_step(plan: Plan, documents: tuple[str, ...]) -> Step:
+    """The step in which the release manager works."""
+    return Step(
         id=RELEASE_MANAGER,
         role="Release Manager",
         title="Prepare the rollout",
@@ -68,22 +84,21 @@ async def release_step(it: Conductor) -> bool:
         task_type=TaskType.PLANNING,
         risk_level=Risk.LOW,
         acceptance_criteria=CRITERIA,
-        depends_on=tuple(step.id for step in run.effective.steps),
-        inputs=paths,
+        depends_on=tuple(step.id for step in plan.steps),
+        inputs=documents,
     )
-    await it.tell(*events, FollowUpAdded(step="", followup=step.id, definition=written_step(step)))
-    return True
 
 
-def paths_of(run_id: str) -> tuple[str, ...]:
+def paths_of(it: Conductor) -> tuple[str, ...]:
     """Where the three documents lie, below the studio."""
-    return tuple(f"RUNS/{run_id}/{name}" for name in NAMES)
+    return tuple(it.studio.bus.run_path(it.run.run_id, name) for name in NAMES)
 
 
 def without_manager(run: PlanRun) -> Plan:
-    """The plan whose rollout is prepared."""
-    steps = tuple(step for step in run.effective.steps if step.id != RELEASE_MANAGER)
-    return attrs.evolve(run.effective, steps=steps)
+    """The plan whose rollout is prepared; one without follow-ups is, to its digest, the plan that was locked."""
+    current = attrs.evolve(run.current, steps=tuple(each for each in run.current.steps if each.id != RELEASE_MANAGER))
+    added = [step for step in run.followups.values() if step.id not in {RELEASE_MANAGER, *current.by_id}]
+    return with_steps(current, added) if added else current
 
 
 def documents(prepared: Release) -> tuple[str, str, str]:

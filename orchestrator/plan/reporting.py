@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from orchestrator.exports.inertmarkdown import span
-from orchestrator.outcome import UsageTotals
 from orchestrator.plan.outcome import (
     PlanBlockedResult,
     PlanCompletedResult,
@@ -16,7 +15,10 @@ from orchestrator.plan.outcome import (
     StepStanding,
 )
 from orchestrator.plan.planrun import PlanRun
+from orchestrator.plan.recorded import review_in
+from orchestrator.plan.settling import has_ended_under
 from orchestrator.plan.steprun import StepRun
+from orchestrator.recordedresult import UsageTotals
 from orchestrator_events.plan import StepSettled
 from orchestrator_events.record import Record
 from orchestrator_states.plan import PlanState, StepState
@@ -51,7 +53,7 @@ def report_on(run: PlanRun, steps: Mapping[str, StepRun]) -> PlanReport:
         return PlanCompletedResult(**fields, release=run.released.paths, missing=run.released.missing)
     if run.exhausted is not None and run.state == PlanState.EXECUTING:
         return PlanExhaustedResult(**fields, limit=run.exhausted.limit, detail=run.exhausted.detail)
-    blocked = {name: step.reason for name, step in steps.items() if step.state in (StepState.BLOCKED, StepState.FAILED)}
+    blocked = {name: step.reason for name, step in steps.items() if has_ended_under(run, step)}
     if blocked and run.state == PlanState.EXECUTING:
         return PlanBlockedResult(**{**fields, "next_command": "plan amend"}, blocked=blocked)
     return PlanReport(**fields)
@@ -64,20 +66,14 @@ def next_command(run: PlanRun) -> str:
 
 def measures(run: PlanRun, steps: Mapping[str, StepRun]) -> dict[str, Any]:
     """What the folds say."""
-    charges = [step.charge for step in steps.values()]
     return {
         "run_id": run.run_id,
         "plan": run.effective,
         "state": run.state,
         "digest": run.current.digest,
         "steps": tuple(standing(run, step.id, steps.get(step.id)) for step in run.effective.steps),
-        "usage": UsageTotals(
-            input_tokens=run.ledger.input_tokens + sum(each.input_tokens for each in charges),
-            output_tokens=run.ledger.output_tokens + sum(each.output_tokens for each in charges),
-            money_micro=run.ledger.money_micro + sum(each.money_micro for each in charges),
-            active_us=run.ledger.elapsed_us(),
-            is_estimated=run.ledger.has_estimates or any(each.estimated for each in charges),
-        ),
+        "usage": UsageTotals.of(run.ledger, [step.charge for step in steps.values()]),
+        "open_risks": tuple(dict.fromkeys(open_risks(run, steps))),
         "decisions": tuple(dict.fromkeys(decisions(run, steps))),
         "next_command": next_command(run),
         "records": tuple(run.records),
@@ -90,6 +86,18 @@ def decisions(run: PlanRun, steps: Mapping[str, StepRun]) -> Iterator[str]:
         for record in each.records:
             if record.event.name == "decision:recorded":
                 yield str(getattr(record.event, "title", ""))
+
+
+def open_risks(run: PlanRun, steps: Mapping[str, StepRun]) -> Iterator[str]:
+    """What is open: why steps wait, what their reviewers noted, and conditions that no follow-up has met yet."""
+    for step_id, step in steps.items():
+        review = None if step.reviewed is None else review_in(step.reviewed.review)
+        if step.state in (StepState.BLOCKED, StepState.FAILED):
+            yield f"step {step_id}: {step.reason}"
+        elif review is not None:
+            yield from (f"step {step_id}: {text}" for text in review.diff_risk_notes)
+        if review is not None and run.followed.get(step_id) not in run.completed:
+            yield from (f"step {step_id}: {text}" for text in review.conditions)
 
 
 def standing(run: PlanRun, step_id: str, step: StepRun | None) -> StepStanding:

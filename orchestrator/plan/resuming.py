@@ -5,9 +5,9 @@ from __future__ import annotations
 from orchestrator.execution import Execution
 from orchestrator.faults import closest_name
 from orchestrator.folding import start_of
-from orchestrator.history import RecordedClock, UnknownRunError, measured
-from orchestrator.plan.planrun import PlanRun, blank_plan_run, read_step
-from orchestrator.plan.steprun import StepRun, blank_step_run
+from orchestrator.history import UnknownRunError, load_execution
+from orchestrator.plan.planrun import PlanRun, read_step
+from orchestrator.plan.steprun import StepRun
 from orchestrator.reopening import ResumeRefusedError, begin_again, refuse_other_table
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Budget
@@ -39,44 +39,25 @@ async def find_plan(journal: Journal, plan_id: str) -> str:
 async def load_plan_run(journal: Journal, run_id: str) -> PlanRun:
     """The plan that its records fold into.
 
-    Raises UnknownRunError for an id without records, ResumeRefusedError for a run of another lifecycle.
+    Raises ResumeRefusedError for a run of another lifecycle, and otherwise as `load_execution` does.
     """
-    run = await folded(journal, run_id, PLAN.name)
-    assert isinstance(run, PlanRun)
+    run = await load_execution(journal, run_id)
+    if not isinstance(run, PlanRun):
+        raise ResumeRefusedError(run_id, f"it is a {run.lifecycle}, not a plan")
     return run
 
 
 async def load_step_run(journal: Journal, run_id: str) -> StepRun:
     """The step that its records fold into; errors as of `load_plan_run`."""
-    run = await folded(journal, run_id, STEP.name)
-    assert isinstance(run, StepRun)
-    return run
-
-
-async def folded(journal: Journal, run_id: str, lifecycle: str) -> Execution:
-    """A run of this lifecycle; its clock stands at its last record."""
-    clock = RecordedClock()
-    run: Execution | None = None
-    async for entry in journal.read(run_id):
-        record = entry.record
-        clock.at = record.at
-        if run is None:
-            if record.lifecycle != lifecycle:
-                raise ResumeRefusedError(run_id, f"it is a {record.lifecycle}, not a {lifecycle}")
-            run = (begun_plan if lifecycle == PLAN.name else begun_step)(record, clock, journal)
-        run.apply(record)
-        run.records.append(record)
-    if run is None:
-        raise UnknownRunError(run_id, closest_name(run_id, await journal.run_ids()))
-    if run.ledger.started_us is not None:  # the last invocation has no end
-        run.ledger.started_us = None
-        run.ledger.carried_us += measured(run)
+    run = await load_execution(journal, run_id)
+    if not isinstance(run, StepRun):
+        raise ResumeRefusedError(run_id, f"it is a {run.lifecycle}, not a step")
     return run
 
 
 def begun_plan(record: Record, clock: Clock, journal: Journal) -> PlanRun:
     """The plan that a first record begins."""
-    return blank_plan_run(record.run_id, start_of(record).budget, clock, journal)
+    return PlanRun.blank(record.run_id, PLAN, start_of(record).budget, clock, journal)
 
 
 def begun_step(record: Record, clock: Clock, journal: Journal) -> StepRun:
@@ -86,7 +67,7 @@ def begun_step(record: Record, clock: Clock, journal: Journal) -> StepRun:
         step = read_step(start.prompt)
     except ValueError as error:
         raise JournalError(f"{error}", run_id=record.run_id, sequence=record.sequence) from error
-    return blank_step_run(record.run_id, step, start.budget, clock, journal)
+    return StepRun.blank(record.run_id, STEP, start.budget, clock, journal, step=step)
 
 
 def reopen(run: Execution, clock: Clock, budget: Budget, into: str, prompt: Blob | None = None) -> None:

@@ -13,6 +13,7 @@ from orchestrator.errors import DocumentError
 from orchestrator.faults import Fault, step
 from orchestrator.fences import fenced_blocks
 from orchestrator.plan.dumping import as_json
+from orchestrator.plan.errors import ReviewError
 from orchestrator.plan.vocabulary import Risk
 from orchestrator.structuring import structure
 
@@ -33,10 +34,6 @@ MOST_ENTRIES: Final = 100
 LONGEST_ENTRY: Final = 4_000
 FENCES: Final = 2
 """Lines of a fenced block beside its text."""
-
-
-class ReviewError(DocumentError):
-    """A reviewer's answer is no review; `faults` has one reason for each fault. It approves nothing."""
 
 
 class ReviewStatus(StrEnum):

@@ -7,9 +7,10 @@ import json
 from orchestrator.plan.contextbus import MissingArtifactsError
 from orchestrator.plan.executing import publish
 from orchestrator.plan.outputs import artifacts_of, shown
+from orchestrator.plan.recorded import OUTCOMES, text_of
 from orchestrator.plan.review import Review, ReviewError, ReviewStatus, read_review
 from orchestrator.plan.steprompt import Input
-from orchestrator.plan.verifying import results_of, text_of
+from orchestrator.plan.verifying import results_of
 from orchestrator.plan.workshop import Task, Workshop
 from orchestrator_events.blob import Blob
 from orchestrator_events.plan import StepBlocked, StepReviewed
@@ -18,12 +19,6 @@ __all__ = ["review"]
 
 MOST_READINGS = 3
 """How often a reviewer is asked before a step is blocked because its answers are no reviews."""
-OUTCOMES = {
-    ReviewStatus.APPROVED: "approved",
-    ReviewStatus.APPROVED_WITH_CONDITIONS: "approved",
-    ReviewStatus.CHANGES_REQUESTED: "changes_requested",
-    ReviewStatus.BLOCKED: "blocked",
-}
 
 
 async def review(it: Workshop) -> None:

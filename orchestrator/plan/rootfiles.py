@@ -15,26 +15,18 @@ from typing import Final
 
 import attrs
 
+from orchestrator.plan.errors import RootFileError
 from orchestrator.plan.vocabulary import ARTIFACT, is_artifact_name
 from orchestrator.workspace import UnsafeFileError, read_regular_file
-from orchestrator_events.errors import OrchestratorError
 
 __all__ = ["LARGEST_FILE", "RootDirectory", "RootFileError"]
 
 LARGEST_FILE: Final = 16_000_000
 """Largest file that is read, unless another limit is given, or written; bytes."""
 LONGEST_PATH: Final = 1_000
+MEND: Final = "mend that, or name another directory"
 NUMBERS = count()
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-
-
-class RootFileError(OrchestratorError):
-    """A file below the root cannot be read or written; `path` names it relative to the root."""
-
-    def __init__(self, root: Path, path: str, reason: str) -> None:
-        self.root = root
-        self.path = path
-        super().__init__(f"{root}/{path:.300}: {reason}".encode("ascii", "backslashreplace").decode())
 
 
 @attrs.frozen
@@ -56,7 +48,7 @@ class RootDirectory:
         except UnsafeFileError as error:
             raise RootFileError(self.root, path, str(error)) from None
         except OSError as error:
-            raise RootFileError(self.root, path, f"cannot be read: {error.strerror or error}") from None
+            raise RootFileError(self.root, path, f"cannot be read: {error.strerror or error}; {MEND}") from None
 
     def read_text(self, path: str, limit: int = LARGEST_FILE) -> str | None:
         """The text of a UTF-8 file; None when there is none. Raises RootFileError as `read` does."""
@@ -95,6 +87,17 @@ class RootDirectory:
             os.fsync(folder)
             return True
 
+    def require_writable(self) -> None:
+        """Make the directory if need be; RootFileError unless files can be written into it."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY))
+            is_writable = os.access(self.root, os.W_OK | os.X_OK)
+        except OSError as error:
+            raise RootFileError(self.root, "", f"is no directory: {error.strerror or error}; {MEND}") from None
+        if not is_writable:
+            raise RootFileError(self.root, "", f"cannot be written; {MEND}")
+
     def names(self, folder: str) -> tuple[str, ...]:
         """The names in a directory below the root, in order; none when it is not there."""
         self.refuse(folder)
@@ -105,7 +108,7 @@ class RootDirectory:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            raise RootFileError(self.root, folder, f"cannot be listed: {error.strerror or error}") from None
+            raise RootFileError(self.root, folder, f"cannot be listed: {error.strerror or error}; {MEND}") from None
         finally:
             for each in opened:
                 os.close(each)
@@ -120,7 +123,7 @@ class RootDirectory:
             self.root.mkdir(parents=True, exist_ok=True)
             yield self.descend(folders, opened, is_made=True), name
         except OSError as error:
-            raise RootFileError(self.root, path, f"cannot be written: {error.strerror or error}") from error
+            raise RootFileError(self.root, path, f"cannot be written: {error.strerror or error}; {MEND}") from error
         finally:
             for each in opened:
                 os.close(each)

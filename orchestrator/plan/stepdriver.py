@@ -75,15 +75,14 @@ async def advance(it: Workshop) -> None:
                 raise RuntimeError(f"a step in state {state} has no effect to do")
     except WorkDeniedError as denial:
         it.fire(StepBlocked(step=it.run.step.id, reason=f"denied: {denial}"))
+    except MissingArtifactsError as error:
+        it.fire(StepBlocked(step=it.run.step.id, reason=str(error)))
 
 
 async def begin(it: Workshop) -> None:
     """Choose who does the step, build its prompt, ask the gate, and commit the intent."""
     run, step = it.run, it.run.step
-    try:
-        inputs = it.inputs()
-    except MissingArtifactsError as error:
-        return it.fire(StepBlocked(step=step.id, reason=str(error)))
+    inputs = it.inputs()
     route = it.parts.policy.route(situation_of(step), step.model)
     prompt = it.parts.prompter.first(it.plan, told(step), inputs)
     ruling = await it.asked(StepRequested(step=step.id, prompt=prompt))

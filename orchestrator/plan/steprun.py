@@ -6,11 +6,11 @@ import json
 
 import attrs
 
+from orchestrator.charges import charged_by
 from orchestrator.execution import Execution, changes_of
 from orchestrator.plan.plan import Step
 from orchestrator.plan.planrun import read_step
-from orchestrator_events.budget import Budget, Charge
-from orchestrator_events.clock import Clock
+from orchestrator_events.budget import Charge
 from orchestrator_events.execution import (
     ApprovalAnswered,
     BudgetRaised,
@@ -19,8 +19,6 @@ from orchestrator_events.execution import (
     ExecutionResumed,
     ExecutionStart,
 )
-from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
 from orchestrator_events.plan import (
     ArtifactPublished,
     StepBlocked,
@@ -38,10 +36,9 @@ from orchestrator_events.plan import (
     WorkStarted,
 )
 from orchestrator_events.run import BudgetOverrun
-from orchestrator_states.machine import machine_of
 from orchestrator_states.plan import STEP
 
-__all__ = ["StepRun", "Work", "blank_step_run"]
+__all__ = ["StepRun", "Work"]
 
 
 @attrs.define
@@ -105,29 +102,7 @@ class StepRun(Execution):
     @property
     def charge(self) -> Charge:
         """What it was charged so far, what is still out in full."""
-        ledger = self.ledger
-        held = [ledger.worst_case(key) for key in ledger.holds]
-        return Charge(
-            input_tokens=ledger.input_tokens + sum(each.input_tokens for each in held),
-            output_tokens=ledger.output_tokens + sum(each.output_tokens for each in held),
-            money_micro=ledger.money_micro + sum(each.money_micro for each in held),
-            estimated=ledger.has_estimates or bool(held),
-        )
-
-
-def blank_step_run(run_id: str, step: Step, budget: Budget, clock: Clock, journal: Journal) -> StepRun:
-    """A step's run in its first state."""
-    machine = machine_of(STEP)
-    return StepRun(
-        run_id=run_id,
-        machine=machine,
-        ledger=Ledger(budget, clock),
-        clock=clock,
-        journal=journal,
-        state=machine.table.initial,
-        lifecycle=machine.table.name,
-        step=step,
-    )
+        return charged_by(self)
 
 
 def began(run: StepRun, event: ExecutionStart) -> None:

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from orchestrator.plan.contextbus import ContextBus
-from orchestrator.plan.correcting import review_in
 from orchestrator.plan.decisionrecords import DecisionRecord
 from orchestrator.plan.outputs import made_by, shown
 from orchestrator.plan.plan import Step
 from orchestrator.plan.planrun import PlanRun, read_step
+from orchestrator.plan.recorded import evidence_in, review_in, text_of
 from orchestrator.plan.steprompt import Input
 from orchestrator.plan.steprun import StepRun
 from orchestrator.plan.studiostate import DecisionEntry, StudioState
-from orchestrator.plan.verifying import evidence_in, text_of
 from orchestrator_events.blob import Blob
 from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.plan import (
@@ -93,7 +92,16 @@ class Studio:
         return f"{self.bus.prefix(self.run.run_id, run.step.id)}_artifacts/{run.number}/{name}"
 
     def decided(self, record: DecisionRecord) -> DecisionRecorded:
-        """Write a decision record, which can be repeated after a crash, and give the fact of it."""
+        """Write a decision record, which can be repeated after a crash, and give the fact of it; without secrets."""
+        secrets = self.run.secrets
+        if secrets is not None:
+            record = DecisionRecord(
+                title=secrets.redact(record.title),
+                context=secrets.redact(record.context),
+                decision=secrets.redact(record.decision),
+                consequences=secrets.redact(record.consequences),
+                status=record.status,
+            )
         known = self.bus.decide(StudioState(), record).decisions[0]
         return DecisionRecorded(title=record.title, record=Blob(record.page(known.number)), path=known.path)
 

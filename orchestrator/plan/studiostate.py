@@ -106,7 +106,8 @@ def read_state(text: str, source: str) -> StudioState:
     try:
         return structure(parse_document(text, ".json", source), StudioState, source)
     except DocumentError as error:
-        raise StudioStateError(source, error.faults or (Fault("", "cannot be read"),)) from None
+        remedy = Fault("", "put the one before in its place, or remove it: it is written anew from the journal")
+        raise StudioStateError(source, (*(error.faults or (Fault("", "cannot be read"),)), remedy)) from None
 
 
 def state_page(state: StudioState) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -12,10 +13,13 @@ from orchestrator.generating import InterruptionError
 from orchestrator.jsondata import JSON
 from orchestrator.plan.checks import Check, Examination
 from orchestrator.plan.contractfiles import Verdict, check_contract
-from orchestrator.plan.gates import Approval, Evidence, GateResult, judge, required_gates
+from orchestrator.plan.errors import CheckError
+from orchestrator.plan.gates import Evidence, GateResult, judge, required_gates
 from orchestrator.plan.outputs import shown
+from orchestrator.plan.recorded import approvals_of, evidence_in, reviews_of, text_of
 from orchestrator.plan.routing import ReviewKind
 from orchestrator.plan.steprun import StepRun
+from orchestrator.plan.studiopaths import CONTRACTS
 from orchestrator.plan.workshop import Task, Workshop
 from orchestrator.promptfences import Fenced, Part, written
 from orchestrator.supervision import DeadlineError
@@ -24,9 +28,11 @@ from orchestrator_events.blob import Blob
 from orchestrator_events.errors import JournalError
 from orchestrator_events.plan import StepBlocked, StepRequested, StepVerified
 
-__all__ = ["evidence_in", "examined", "results_of", "verify"]
+if TYPE_CHECKING:
+    from orchestrator.redaction import Secrets
 
-CONTRACTS = "CONTRACTS/"
+__all__ = ["examined", "results_of", "verify"]
+
 EXAMINE = (
     "Examine the output below as the {role} agent. Say what is wrong or missing, most important first, in at most 20 "
     "lines. What the output claims is no evidence; report nothing as run that you did not run.\n\nThe task was:\n"
@@ -67,11 +73,14 @@ async def examine(it: Workshop, kind: ReviewKind, model: str, output: str) -> No
     await it.supervisor.effect(it.worked(Task(purpose=str(kind), model=model, role=role, prompt=written(parts))), None)
 
 
-async def examined(it: Workshop, output: str, files: Mapping[str, str]) -> tuple[GateResult, ...]:
-    """What the gates say of an output, people left out."""
+async def examined(
+    it: Workshop, output: str, files: Mapping[str, str]
+) -> tuple[tuple[GateResult, ...], tuple[Evidence, ...]]:
+    """What the gates say of an output, people left out; and what was captured for that."""
     gates = required_gates(it.run.step, reviews_of(it.run))
     by_command = [gate for gate in gates if gate.kind is not ReviewKind.MANUAL_APPROVAL]
-    return judge(by_command, await captured(it, output, files))
+    found = await captured(it, output, files)
+    return judge(by_command, found), found
 
 
 async def captured(it: Workshop, output: str, files: Mapping[str, str]) -> tuple[Evidence, ...]:
@@ -83,7 +92,7 @@ async def captured(it: Workshop, output: str, files: Mapping[str, str]) -> tuple
     if ReviewKind.INTEGRATION in kinds:
         made = {name: text for name, text in files.items() if name in run.step.outputs and name.startswith(CONTRACTS)}
         found += contract_evidence(made)
-    return tuple(map(readable, found))
+    return tuple(readable(each, run.secrets) for each in found)
 
 
 def checks_for(checks: Iterable[Check], step_id: str, kinds: set[ReviewKind]) -> list[Check]:
@@ -99,9 +108,10 @@ async def looked(it: Workshop, check: Check, examination: Examination) -> Eviden
         raise
     except DeadlineError:
         return Evidence(kind=check.kind, command=(type(check).__name__,), exit_status=None, output=b"")
-    except Exception as error:
-        reason = f"the {check.kind} check of step {examination.step_id} cannot be run: {describe(error)}"
-        raise InterruptionError(reason) from error
+    except Exception as error:  # noqa: BLE001 -- it is raised as the cause of what is
+        broken = CheckError(str(check.kind), examination.step_id, describe(error))
+        broken.__cause__ = error
+        raise InterruptionError(str(broken)) from broken
 
 
 def contract_evidence(made: Mapping[str, str]) -> list[Evidence]:
@@ -123,10 +133,15 @@ def contract_evidence(made: Mapping[str, str]) -> list[Evidence]:
     return found
 
 
-def readable(evidence: Evidence) -> Evidence:
-    """The evidence with output that a record can hold: bytes that are no UTF-8 are escaped."""
+def readable(evidence: Evidence, secrets: Secrets | None) -> Evidence:
+    """The evidence with output that a record can hold: bytes that are no UTF-8 are escaped, secrets taken out."""
     text = evidence.output.decode("utf-8", "backslashreplace")
-    return attrs.evolve(evidence, output=text.encode())
+    if secrets is None:
+        return attrs.evolve(evidence, output=text.encode())
+    from orchestrator.cleansing import cleansed_cut_blob
+
+    command = tuple(map(secrets.redact, evidence.command))
+    return attrs.evolve(evidence, output=cleansed_cut_blob(Blob(text), secrets).data, command=command)
 
 
 async def approved(it: Workshop, results: Iterable[GateResult]) -> bool:
@@ -152,36 +167,6 @@ def results_of(run: StepRun) -> tuple[GateResult, ...]:
     return judge(required_gates(run.step, reviews_of(run)), found, approvals_of(run))
 
 
-def evidence_in(blob: Blob) -> tuple[Evidence, ...]:
-    """The evidence that a record holds."""
-    return tuple(
-        Evidence(
-            kind=ReviewKind(each["kind"]),
-            command=tuple(each["command"]),
-            exit_status=each["exit_status"],
-            output=each["output"].encode(),
-            cases_passed=each.get("cases_passed"),
-            cases_failed=each.get("cases_failed"),
-        )
-        for each in json.loads(text_of(blob))
-    )
-
-
 def told(evidence: Evidence) -> JSON:
     """Evidence as it is recorded, with its output and the digest of that."""
     return {**evidence.record().as_json(), "output": evidence.output.decode()}
-
-
-def approvals_of(run: StepRun) -> list[Approval]:
-    """What a person said of the last output."""
-    return [Approval(by="the approver", is_given=each.is_approved, note=each.answer) for each in run.approvals]
-
-
-def reviews_of(run: StepRun) -> tuple[ReviewKind, ...]:
-    """Looks that the routing policy requires."""
-    return () if run.route is None else tuple(ReviewKind(kind) for kind in run.route.reviews)
-
-
-def text_of(blob: Blob) -> str:
-    """What a record holds, as text."""
-    return blob.data.decode() if blob.text is None else blob.text

@@ -14,10 +14,12 @@ from orchestrator.execution import Execution
 from orchestrator.nesting import Parent, charged_by, child_id_of, load_child
 from orchestrator.plan.account import TURNS_HELD, Account, BudgetReachedError
 from orchestrator.plan.checks import Check
-from orchestrator.plan.executors import Assignment, Product, Workroom, lifecycle_of, perform
+from orchestrator.plan.executors import Assignment, Product, Workroom, perform
+from orchestrator.plan.holds import Holds
 from orchestrator.plan.models import Model
 from orchestrator.plan.outputs import artifacts_of
 from orchestrator.plan.plan import Plan
+from orchestrator.plan.recorded import MAKING, lifecycle_of
 from orchestrator.plan.routing import Policy, ReviewKind
 from orchestrator.plan.steprompt import Input, StepPrompter
 from orchestrator.plan.steprun import StepRun
@@ -33,10 +35,7 @@ if TYPE_CHECKING:
     from orchestrator.evaluators.callable import EvaluatorLike
     from orchestrator.plan.studio import Studio
 
-__all__ = ["MOST_FIXES", "Parts", "Task", "Workshop", "end_of"]
-
-MOST_FIXES = 3
-"""How often a step is fixed before it has failed (contract 5: retry up to 3 times)."""
+__all__ = ["Parts", "Task", "Workshop", "end_of"]
 
 
 @attrs.frozen(kw_only=True)
@@ -52,6 +51,8 @@ class Parts:
     suites: Mapping[str, EvaluatorLike]
     """Eval suites of the steps that are conformance runs, by step id."""
     room: Workroom
+    holds: Holds = attrs.field(factory=Holds)
+    """What holds in what a plan starts; found before it is executed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -96,8 +97,10 @@ class Workshop:
             self.studio.take(run, run.records[before:])
 
     async def asked(self, gate: Gate) -> Ruling:
-        """Put a gate to those who answer it."""
+        """Put a gate to those who answer it; they are shown no secret."""
         room, run = self.parts.room, self.run
+        if run.secrets is not None:
+            gate = run.secrets.cleansed(gate)
         return room.bus.unopposed(gate, run.ledger) or await ask(room.bus, room.approver, run, self.supervisor, gate)
 
     def inputs(self) -> tuple[Input, ...]:
@@ -154,7 +157,7 @@ class Workshop:
         self.fire(event)
         self.fire(ChildStarted(child_id=child_id, lifecycle=lifecycle_of(task.executor)))
         await self.commit()
-        return event
+        return self.run.works[child_id].started  # as it is recorded: without secrets
 
     async def done(self, task: Task, started: WorkStarted) -> WorkFinished:
         """Have it done, and record what came of it and what it cost."""
@@ -171,6 +174,7 @@ class Workshop:
             files=task.files,
             outputs=run.step.outputs,
             suite=self.parts.suites.get(run.step.id),
+            is_candidate=started.purpose in MAKING,
         )
         try:
             product = await perform(room, self.parts.models[task.model], assignment)
@@ -214,8 +218,17 @@ class Workshop:
         self.fire(event)
         if over:
             self.fire(BudgetOverrun(attempt=started.number, limits=over))
+        self.reveal(event)
         await self.commit()
-        return event
+        return self.run.works[started.child_id].finished or event  # as it is recorded
+
+    def reveal(self, work: WorkFinished) -> None:
+        """Fire which secrets stand in a candidate, which is kept as it is."""
+        if self.run.secrets is not None:
+            from orchestrator.plan.discretion import secrets_found
+
+            for event in secrets_found(work, self.run.secrets, is_refused=self.parts.room.refuses_secrets):
+                self.fire(event)
 
 
 async def end_of(room: Workroom, child_id: str) -> ChildEnded | None:

@@ -18,6 +18,7 @@ from orchestrator_events.execution import (
     ExecutionStart,
     IsolationEstablished,
     OrchestratorComplete,
+    SecretFound,
     SubscriberFailed,
 )
 from orchestrator_events.plan import (
@@ -154,6 +155,7 @@ STEP = Lifecycle(
         note(WorkStarted, UNDER_WAY),
         note(WorkFinished, UNDER_WAY),
         note(StepCompared, (S.EXECUTING, S.FIXING)),
+        note(SecretFound, (S.EXECUTING, S.FIXING)),
         note(StepEscalated, S.FIXING),
         note(DecisionRecorded, STEP_STATES),
     ),

@@ -8,7 +8,10 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 import attrs
 import pytest
 
+from orchestrator.adapter_errors import GeneratorUnavailableError
 from orchestrator.audit import audit
 from orchestrator.importing import parse_export
 from orchestrator.journal.memory import MemoryJournal
@@ -36,6 +40,7 @@ from orchestrator_events.plan import (
     StepExecuted,
     StepReviewed,
     StepRouted,
+    StepSettled,
     StepStarted,
     StepVerified,
     WorkStarted,
@@ -109,10 +114,10 @@ def small(step_fields: dict[str, Any] | None = None, **fields: Any) -> dict[str,
 
 def made(place: Path, plan: dict[str, Any], answers: Any, **options: Any) -> PlanOrchestrator:
     """An orchestrator whose models answer by a function of the run's id."""
-    models = {name: (lambda request: answers(request.run_id)) for name in SHOP.MODELS}
+    models = {name: (lambda request: answers(request.run_id)) for name in SHOP.MODELS} | options.pop("own", {})
     options.setdefault("has_release_manager", False)
-    studio = ContextBus(root=Path(tempfile.mkdtemp(dir=place)))
-    return PlanOrchestrator(read_plan(plan, "plan.json"), models=models, studio=studio, **options)
+    options.setdefault("studio", ContextBus(root=Path(tempfile.mkdtemp(dir=place))))
+    return PlanOrchestrator(read_plan(plan, "plan.json"), models=models, **options)
 
 
 def locked(orchestrator: PlanOrchestrator) -> PlanOrchestrator:
@@ -146,6 +151,49 @@ def test_coordinates_models_and_roles(shop: Executed) -> None:
     roles = {record.event.role for record in shop.heard if isinstance(record.event, WorkStarted)}
     assert worked == set(SHOP.MODELS)
     assert roles == {"Architect", "Implementer", "Designer", "Planner", "Reviewer", "Release Manager"}
+
+
+def test_maintains_the_context_bus(place: Path) -> None:
+    """'maintain the Context Bus': after each command, and while models work, both files tell where the plan is."""
+    told: list[tuple[str, bool]] = []
+
+    def look() -> None:
+        state = json.loads((orchestrator.studio.root / "STATE/state.json").read_text())
+        page = (orchestrator.studio.root / "STATE/STATE.md").read_text()
+        lines = (f"- Lifecycle: {state['lifecycle']}\n", f"- Revision: {state['revision']}\n")
+        told.append((state["lifecycle"], all(line in page for line in lines)))
+
+    def answers(run_id: str) -> str:
+        look()
+        return approving(run_id)
+
+    orchestrator = made(place, small(), answers)
+    other = read_plan(small(goal="another"), "plan.json")
+    commands: list[Callable[[], object]] = [
+        partial(orchestrator.review, SHOP.approval(), "Ada"),
+        partial(orchestrator.amend, other, "the goal was wrong"),
+        partial(orchestrator.review, SHOP.approval(), "Ada"),
+        orchestrator.lock,
+        orchestrator.run,
+    ]
+    for command in commands:
+        command()
+        look()
+    states = ["reviewed", "amended", "reviewed", "locked", "executing", "executing", "completed"]
+    assert told == [(state, True) for state in states]
+
+
+def test_enforces_routing_policies(shop: Executed) -> None:
+    """'enforce lifecycle and routing policies': nobody works on a step but whom its recorded route names."""
+    strangers = []
+    for run_id in shop.journal.streams:
+        named: set[str] = set()
+        for record in shop.journal.streams[run_id].records:
+            if isinstance(record.event, StepRouted):
+                named = {record.event.primary, record.event.secondary, record.event.reviewer}
+            elif isinstance(record.event, WorkStarted) and record.event.model not in named:
+                strangers.append((run_id, record.event.model))
+    assert strangers == []
 
 
 def test_enforces_lifecycle_policies(place: Path) -> None:
@@ -331,6 +379,27 @@ def test_output_is_saved(shop: Executed) -> None:
     assert records.index("artifact:published") < records.index("step:reviewed")
 
 
+def test_the_bus_knows_an_output_before_its_review(place: Path) -> None:
+    """'Save output ... and update Context Bus': the reviewer finds it there, unreviewed; afterwards it is reviewed."""
+    found: list[Any] = []
+
+    def look() -> None:
+        state = json.loads((orchestrator.studio.root / "STATE/state.json").read_text())
+        (artifact,) = state["artifacts"].values()
+        saved = (orchestrator.studio.root / "RUNS/small/step_one_output.md").read_text()
+        found.append((saved, artifact["status"], (orchestrator.studio.root / artifact["path"]).read_text()))
+
+    def answers(run_id: str) -> str:
+        if ".review-" in run_id:
+            look()
+        return approving(run_id)
+
+    orchestrator = locked(made(place, small({"outputs": ["one.md"]}), answers))
+    orchestrator.run()
+    look()
+    assert found == [("done", "unreviewed", "done"), ("done", "reviewed", "done")]
+
+
 def test_qa_and_security(shop: Executed) -> None:
     """'Trigger QA and Security agents as required by step metadata': gates open by captured output alone."""
     (verified,) = shop.events("shop.payment", StepVerified)
@@ -360,6 +429,22 @@ def test_reviewer_gets_output_and_artifacts(shop: Executed) -> None:
     """'Send output and artifacts to Reviewer.'"""
     prompt = shop.prompts["shop.payment.review-1"]
     assert all(text in prompt for text in ("def pay(amount)", "security: open", "security_checklist"))
+
+
+def test_reviewer_gets_each_artifact_and_report(place: Path) -> None:
+    """'Send output and artifacts to Reviewer.': every file by its name, and what the checks captured."""
+    files = "```python a.py\nfirst = 1\n```\n\n```python b.py\nsecond = 2\n```\n"
+
+    def answers(run_id: str) -> str:
+        return files if run_id == "small.one.primary-1" else approving(run_id)
+
+    check = SHOP.CommandCheck("qa", "{python} -c print(1)", launcher=SHOP.CONTAINMENT)
+    orchestrator = made(place, small({"outputs": ["a.py", "b.py"], "test_plan": ["try it"]}), answers, checks=[check])
+    assert isinstance(locked(orchestrator).run(), PlanCompletedResult)
+    works = events_of(orchestrator, "small.one", WorkStarted)
+    prompts = [event.prompt.text or "" for event in works if event.purpose == "review"]
+    told = ("a.py, from this step", "first = 1", "b.py, from this step", "second = 2", "qa: open, captured")
+    assert [[text in prompt for text in told] for prompt in prompts] == [[True] * len(told)]
 
 
 def test_fix_step(shop: Executed) -> None:
@@ -394,6 +479,8 @@ def test_approval_completes(shop: Executed) -> None:
     """'If Reviewer approves, mark step completed and proceed.'"""
     (reviewed,) = shop.events("shop.design", StepReviewed)
     assert (reviewed.outcome, shop.report.by_id["design"].state) == ("approved", "completed")
+    settled = {event.step: place for place, event in enumerate(shop.events("shop", StepSettled))}
+    assert settled["design"] < min(settled[step.id] for step in shop.report.plan.steps if "design" in step.depends_on)
 
 
 def test_conditions_are_followed_up(shop: Executed) -> None:
@@ -423,8 +510,39 @@ def test_release_manager(shop: Executed) -> None:
 # Routing policy examples: tests of the policy itself are with the policy; here is what becomes of them
 
 
+def test_high_risk(shop: Executed) -> None:
+    """'risk_level high → primary Claude, secondary Codex (GPT), reviewer enforces security checklist'"""
+    (route,) = shop.events("shop.payment", StepRouted)
+    (reviewed,) = shop.events("shop.payment", StepReviewed)
+    assert (route.primary, route.secondary, "security" in route.reviews) == ("Claude", "Codex (GPT)", True)
+    assert json.loads(reviewed.review.text)["security_checklist"] == SHOP.SECURITY
+
+
+def test_the_secondary_of_high_risk_stands_in(place: Path) -> None:
+    """'primary Claude, secondary Codex (GPT)': the secondary does the step when the primary cannot be had."""
+
+    def gone(_: Any) -> str:
+        raise GeneratorUnavailableError("gone")
+
+    def careful(run_id: str) -> str:
+        return str(SHOP.decided("approved")) if ".review-" in run_id else "done"
+
+    check = SHOP.CommandCheck("security", "{python} -c print(1)", launcher=SHOP.CONTAINMENT)
+    orchestrator = made(place, small({"risk_level": "high"}), careful, checks=[check], own={"Claude": gone})
+    assert isinstance(locked(orchestrator).run(), PlanCompletedResult)
+    works = [(event.purpose, event.model) for event in events_of(orchestrator, "small.one", WorkStarted)]
+    assert works == [("primary", "Claude"), ("secondary", "Codex (GPT)"), ("review", "Reviewer")]
+
+
+def test_ux(shop: Executed) -> None:
+    """'UX tasks → primary Gemini'"""
+    assert {event.primary for event in shop.events("shop.screens", StepRouted)} == {"Gemini"}
+    done = [event.model for event in shop.events("shop.screens", WorkStarted) if event.purpose == "primary"]
+    assert done == ["Gemini", "Gemini"]
+
+
 def test_high_risk_needs_the_security_checklist(place: Path) -> None:
-    """'risk_level high → ... reviewer enforces security checklist': an approval without it is none."""
+    """'reviewer enforces security checklist': an approval without it is none."""
 
     def careless(run_id: str) -> str:
         return json.dumps({"status": "approved", "checklist": SHOP.CHECKLIST}) if ".review-" in run_id else "done"
@@ -466,10 +584,20 @@ def test_evals_decide_a_dual_run_first(place: Path) -> None:
 
 def test_state_page_at_the_other_path(place: Path) -> None:
     """'/studio/STATE.md holds current plan_id, lifecycle, open_risks, decisions': the path is configurable."""
-    orchestrator = made(place, small(), approving)
-    orchestrator.studio = attrs.evolve(orchestrator.studio, page_path="STATE.md")
-    orchestrator.review(SHOP.approval(), "Ada")
-    assert "- Lifecycle: reviewed" in (orchestrator.studio.root / "STATE.md").read_text()
+
+    def blocking(run_id: str) -> str:
+        notes = ["nobody is there"]
+        return str(SHOP.decided("blocked", diff_risk_notes=notes)) if ".review-" in run_id else "done"
+
+    studio = ContextBus(root=Path(tempfile.mkdtemp(dir=place)), page_path="STATE.md")
+    orchestrator = made(place, small(), blocking, studio=studio)
+    assert isinstance(locked(orchestrator).run(), PlanBlockedResult)
+    orchestrator.amend(read_plan(small({"task": "Do less."}), "plan.json"), "too much")
+    sections = (studio.root / "STATE.md").read_text().split("\n## ")
+    held = {text.partition("\n")[0]: text for text in sections}
+    assert "- Plan: `small`\n- Lifecycle: amended\n" in sections[0]
+    assert "nobody is there" in held["Open risks"]
+    assert "`Amendment 1 of plan small`" in held["Decisions"]
 
 
 def test_decision_records(shop: Executed) -> None:
@@ -479,17 +607,31 @@ def test_decision_records(shop: Executed) -> None:
     assert "## Consequences" in shop.read(f"ADR/{names[0]}")
 
 
-def test_contracts(place: Path) -> None:
-    """'/studio/CONTRACTS/ stores interface definitions (e.g. valid OpenAPI, Proto) and schemas'"""
-    schema = '{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "%s"}'
-    pytest.importorskip("jsonschema")
-    answers = {"small.one.primary-1": schema % "nonsense", "small.one.primary-2": schema % "object"}
-    plan = small({"outputs": ["CONTRACTS/price.schema.json"]})
+OPENAPI = """openapi: 3.1.0
+info: {title: Prices, version: "1"}
+paths: {}
+"""
+CONTRACTS = (
+    ("prices.yaml", "openapi_spec_validator", OPENAPI, OPENAPI.replace("title: Prices, ", "")),
+    ("price.proto", "proto_schema_parser", 'syntax = "proto3";\nmessage Price { int32 cents = 1; }\n', "message {"),
+    ("price.schema.json", "jsonschema", '{"type": "object"}', '{"type": "nonsense"}'),
+)
+
+
+@pytest.mark.parametrize(("name", "library", "good", "bad"), CONTRACTS)
+def test_contracts(place: Path, name: str, library: str, good: str, bad: str) -> None:
+    """'/studio/CONTRACTS/ stores interface definitions (e.g. valid OpenAPI, Proto) and schemas'
+
+    One that breaks the rules of its format is a failure of the implementer, and never gets there.
+    """
+    pytest.importorskip(library)
+    answers = {"small.one.primary-1": bad, "small.one.primary-2": good}
+    plan = small({"outputs": [f"CONTRACTS/{name}"]})
     orchestrator = locked(made(place, plan, lambda run_id: answers.get(run_id) or approving(run_id)))
     assert isinstance(orchestrator.run(), PlanCompletedResult)
     verified = [event.has_passed for event in events_of(orchestrator, "small.one", StepVerified)]
-    stored = (orchestrator.studio.root / "CONTRACTS/price.schema.json").read_text()
-    assert (verified, stored) == ([False, True], schema % "object")
+    stored = (orchestrator.studio.root / "CONTRACTS" / name).read_text()
+    assert (verified, stored) == ([False, True], good)
 
 
 def test_runs_folder(shop: Executed) -> None:
@@ -509,6 +651,32 @@ def test_trace(shop: Executed) -> None:
     assert any("`Gemini as Designer`" in row and row.startswith("| 20") for row in rows)
 
 
+def test_trace_tells_everybody(shop: Executed) -> None:
+    """'timestamps and agent attributions': each run of a model with its time, model, role and purpose, in order."""
+    rows = [line.split(" | ") for line in shop.read("RUNS/shop/trace.md").splitlines() if "`work:started`" in line]
+    told = []
+    for record in sorted(shop.heard, key=lambda each: (each.at, each.run_id, each.sequence)):
+        event = record.event
+        if isinstance(event, WorkStarted):
+            at = datetime.fromtimestamp(record.at / 1_000_000, UTC).isoformat(timespec="milliseconds")
+            told.append((at, f"`{record.run_id}`", f"`{event.model} as {event.role}`", f"`{event.purpose}`"))
+    assert [(row[0].removeprefix("| "), row[1], row[3], row[4].removesuffix(" |")) for row in rows] == told
+
+
+def test_updated_context_bus(shop: Executed) -> None:
+    """'Updated Context Bus': at the end it has every step, every artifact as it was reviewed, and every decision."""
+    state = json.loads(shop.read("STATE/state.json"))
+    artifacts = state["artifacts"]
+    assert set(state["completed_steps"]) == {step.id for step in shop.report.plan.steps}
+    assert set(artifacts) == {name for step in shop.report.plan.steps for name in step.outputs}
+    assert {each["status"] for each in artifacts.values()} == {"reviewed"}
+    digests = {name: sha256((shop.root / each["path"]).read_bytes()).hexdigest() for name, each in artifacts.items()}
+    assert digests == {name: each["sha256"] for name, each in artifacts.items()}
+    assert {each["title"] for each in state["decisions"]} == set(shop.report.decisions)
+    assert {name: len(texts) for name, texts in state["failure_history"].items()} == {"screens": 1, "cart": 2}
+    assert (state["lifecycle"], state["open_risks"]) == ("completed", [])  # the conditions were followed up
+
+
 def test_audit_and_replay(shop: Executed) -> None:
     """'Artifacts written to /studio for audit and replay': both work from the folder alone."""
     export = parse_export(shop.read("RUNS/shop/journal.json"))
@@ -517,6 +685,21 @@ def test_audit_and_replay(shop: Executed) -> None:
     assert len(report.children) == len(shop.journal.streams) - 1
     replayed = sum(len(replay(each)) for each in (export, *export.children))
     assert replayed > len(shop.report.records)
+
+
+def test_a_plan_with_everything_in_it(shop: Executed) -> None:
+    """Eight steps and more, a diamond, high risk, UX, ambiguity, a failing implementer, a blocked review: completed."""
+    plan = SHOP.plan()
+    steps = plan.by_id
+    joined = [step for step in plan.steps if len(step.depends_on) > 1]
+    apart = [steps[name].depends_on for name in joined[0].depends_on]
+    assert (len(plan.steps) >= 8, len(apart), set(apart)) == (True, 2, {("design",)})
+    assert [steps["payment"].risk_level, steps["screens"].task_type, steps["naming"].ambiguity] == ["high", "ux", True]
+    assert (shop.report.by_id["cart"].failures, shop.report.by_id["cart"].model) == (2, "StrongReasoningModel")
+    launched = [event.outcome for event in shop.events("shop.launch", StepReviewed)]
+    assert (launched, {step.state for step in shop.report.steps}) == (["blocked", "approved"], {"completed"})
+    ran = [json.loads(event.evidence.text) for event in shop.events("shop.cart", StepVerified)]
+    assert [(each["exit_status"], "Ran 1 test" in each["output"]) for (each,) in ran] == [(1, True), (0, True)]
 
 
 def test_lifecycles_of_steps() -> None:

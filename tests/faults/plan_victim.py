@@ -1,10 +1,10 @@
 """A plan of eight steps with scripted models and a real test suite, and a process that kills itself while it runs it.
 
-    python plan_victim.py DIRECTORY run|finish PLACE
+    python plan_victim.py DIRECTORY PLACE
 
-PLACE is `before:N` or `after:N` (the N-th append), `model:N` (inside the N-th call of a model) or `nowhere`. `run`
-goes as far as the plan goes; `finish` also amends it where a review blocked it, and goes on until it is completed.
-Every call of a model is logged, synced, in DIRECTORY.
+PLACE is `before:N` or `after:N` (the N-th append), `model:N` (inside the N-th call of a model), or `nowhere`; with
+`slow:N` nothing is killed, and each call of a model takes N ms. The plan is amended where a review blocks it, and goes
+on until it is completed. Every call of a model is logged, synced, in DIRECTORY.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
@@ -276,7 +277,9 @@ def killer(place: str) -> Callable[[str, int], None]:
     kind, _, number = place.partition(":")
 
     def here(what: str, count: int) -> None:
-        if what == kind and count == int(number or 0):
+        if (kind, what) == ("slow", "model"):
+            time.sleep(int(number) / 1_000)
+        elif what == kind and count == int(number or 0):
             os.kill(os.getpid(), signal.SIGKILL)
 
     return here

@@ -27,10 +27,10 @@ Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it i
 plan_application = typer.Typer(
     help="Plans: reviewed, locked and executed step by step, with a routing policy and a correction loop.",
     epilog=(
-        "Exit status: 0 done, 1 an internal error, 2 usage, plan or configuration not valid, 3 a limit is reached, "
-        "4 a model is unavailable, 5 a review cannot be read or a check cannot be run, 7 the plan is in use, changed, "
-        "or in another state than the command needs, 8 blocked until the plan is amended, or not approved, 130 or 143 "
-        "interrupted with its history saved."
+        "Exit status: 0 done, 1 an internal error, 2 usage, plan, studio or configuration not valid, 3 a limit is "
+        "reached, 4 a model is unavailable, 5 a review cannot be read or a check cannot be run, 7 the plan is in use, "
+        "changed, or in another state than the command needs, 8 blocked until the plan is amended, or not approved, "
+        "9 too little isolation, 130 or 143 interrupted with its history saved."
     ),
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from orchestrator.adapter_errors import GeneratorUnavailableError
 from orchestrator.cli.appearance import console_on, marks_for
 from orchestrator.cli.conducting import Manner
 from orchestrator.cli.exitcodes import ExitCode, RequestError, code_of_error
 from orchestrator.cli.failures import say
 from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.interruption import SignalledError, run_until_signalled
-from orchestrator.cli.plans.screens import LinesScreen, NoScreen, PlanScreen, TableScreen
+from orchestrator.cli.isolationlines import unheld_line
+from orchestrator.cli.plans.screens import LinesScreen, TableScreen
 from orchestrator.cli.plans.studiofile import load_studio_file, made_orchestrator
+from orchestrator.cli.recordscreens import NoScreen, RecordScreen
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import usage
 from orchestrator.history import UnknownRunError
-from orchestrator.plan.contextbus import MissingArtifactsError
-from orchestrator.plan.difference import AmendmentError
-from orchestrator.plan.engine import PlanChangedError, PlanOrchestrator, PlanStateError
+from orchestrator.plan.engine import PlanOrchestrator
+from orchestrator.plan.errors import MissingArtifactsError
 from orchestrator.plan.outcome import (
     PlanBlockedResult,
     PlanCompletedResult,
@@ -34,17 +35,17 @@ from orchestrator.plan.outcome import (
     PlanReport,
 )
 from orchestrator.plan.plan import load_plan
-from orchestrator.plan.readiness import PlanNotReadyError
-from orchestrator.plan.review import Checklist, Review, ReviewError, ReviewStatus
+from orchestrator.plan.review import Checklist, Review, ReviewStatus
+from orchestrator_events.event import Event
+from orchestrator_events.plan import PlanRejected
+
+if TYPE_CHECKING:
+    from orchestrator.journal.sqlite import SqliteJournal
 
 __all__ = ["PlanCommand", "check_plan"]
 
 REASON = 300
-REFUSALS: tuple[tuple[tuple[type[Exception], ...], ExitCode], ...] = (
-    ((PlanStateError, PlanChangedError), ExitCode.HELD),
-    ((PlanNotReadyError, MissingArtifactsError, AmendmentError, UnknownRunError), ExitCode.USAGE),
-    ((ReviewError,), ExitCode.NO_VERDICT),
-)
+RUNS = Path("runs")
 
 
 @attrs.frozen(kw_only=True)
@@ -81,7 +82,11 @@ class PlanCommand:
 
     def status(self) -> ExitCode:
         """Show where the plan is."""
-        return self.brief(lambda orchestrator: orchestrator.astatus(), is_reading=True)
+        try:
+            return self.brief(lambda orchestrator: orchestrator.astatus(), is_reading=True)
+        except UnknownRunError as error:
+            reason = f"plan {error.run_id} has no run below {self.runs}"
+            raise RequestError(f"{reason}: begin with {self.command('review')}") from None
 
     def execute(self, *, is_resumed: bool) -> ExitCode:
         """Execute the plan, with progress on a screen."""
@@ -103,34 +108,52 @@ class PlanCommand:
                         go(orchestrator), lambda number: told(screen, number.name), screen.close
                     )
             except SignalledError:
-                say("the plan was stopped; its history is saved: go on with `orchestrator plan resume`")
+                say(f"the plan was stopped; its history is saved: go on with it: {self.command('resume')}")
                 raise
             except PlanEndedError as error:
                 screen.close()
                 say(f"error: {error}")
+                say(f"go on with it, when that is mended: {self.command('resume')}")
                 return code_of_ended(error)
-            except Exception as error:
-                screen.close()
-                code = refused(error)
-                if code is None:
-                    raise
-                say(f"error: {error}")
-                return code
             finally:
                 screen.close()
         self.tell(report)
+        if unheld := unheld_line(orchestrator.parts.holds.of_all):
+            say(unheld)
+        if report.digest != orchestrator.plan.digest:
+            file, recorded = orchestrator.plan.digest, report.digest
+            say(f"{self.plan_file} has another plan, {file}, than the recorded one, {recorded}")
         return code_of(report)
 
     @contextmanager
     def orchestrator(self, *, is_reading: bool) -> Iterator[PlanOrchestrator]:
         """The orchestrator of the plan, on the journal of the runs."""
         plan, file = load_plan(self.plan_file), load_studio_file(self.config)
-        place = RunPlace.at(self.runs)
-        journal = place.journal_to_read() if is_reading else place.journal_to_write()
-        with closing(journal):
+        with closing(self.journal(is_reading=is_reading)) as journal:
             yield made_orchestrator(file, plan, journal, TerminalApprover())
 
-    def screen(self, orchestrator: PlanOrchestrator) -> PlanScreen:
+    def journal(self, *, is_reading: bool) -> SqliteJournal:
+        """The journal of the runs; RequestError where there is none to read, or none can be written."""
+        place = RunPlace.at(self.runs)
+        if is_reading:
+            if not place.journal_file.is_file():
+                begin = f"begin with {self.command('review')}, or name the directory with --runs"
+                raise RequestError(f"no journal at {place.journal_file}: {begin}")
+            return place.journal_to_read()
+        try:
+            return place.journal_to_write()
+        except OSError as error:
+            reason = f"{error.filename or self.runs}: {error.strerror or error}"
+            raise RequestError(f"{reason}: name a directory that can be written with --runs") from None
+
+    def command(self, name: str) -> str:
+        """A command on this plan, as it is typed in the current directory."""
+        words = ["orchestrator", "plan", name, str(self.plan_file)]
+        words += [] if self.config is None else ["--config", str(self.config)]
+        words += [] if self.runs == RUNS else ["--runs", str(self.runs)]
+        return shlex.join(words)
+
+    def screen(self, orchestrator: PlanOrchestrator) -> RecordScreen:
         """What shows progress on standard error."""
         from orchestrator.cli.choices import DisplayChoice
 
@@ -190,15 +213,10 @@ def decided(status: ReviewStatus, changes: tuple[str, ...]) -> Review:
     return Review(status=status, checklist=checklist, required_fixes=changes)
 
 
-def told(screen: PlanScreen, name: str) -> None:
+def told(screen: RecordScreen, name: str) -> None:
     """Say that a signal came."""
     screen.close()
     say(f"{name}: ending the plan in order; a second signal ends it at once")
-
-
-def refused(error: Exception) -> ExitCode | None:
-    """The status of a command that was refused; None for any other error."""
-    return next((code for kinds, code in REFUSALS if isinstance(error, kinds)), None)
 
 
 def code_of(report: PlanReport) -> ExitCode:
@@ -212,23 +230,37 @@ def code_of(report: PlanReport) -> ExitCode:
             return ExitCode.PAUSED if is_rejected(report) else ExitCode.CONFORMS
 
 
+def rejection_lines(report: PlanReport) -> Iterator[str]:
+    """What the last review asks to change in the plan, where the plan waits for that."""
+    event = last_of(report)
+    if isinstance(event, PlanRejected):
+        told = json.loads(event.review.text or "{}")
+        yield f"{one_line(event.reviewer, REASON)}: {str(told.get('status', '')).replace('_', ' ')}"
+        for text in (*told.get("required_fixes", ()), *told.get("diff_risk_notes", ())):
+            yield f"  {one_line(str(text), REASON)}"
+
+
 def is_rejected(report: PlanReport) -> bool:
     """Whether the last thing said of the plan is that it has to change."""
-    last = [record.event.name for record in report.records if record.event.name.startswith("plan:")]
-    return bool(last) and last[-1] == "plan:rejected"
+    return isinstance(last_of(report), PlanRejected)
+
+
+def last_of(report: PlanReport) -> Event | None:
+    """The last thing that was said of the plan as a whole."""
+    told = [record.event for record in report.records if record.event.name.startswith("plan:")]
+    return told[-1] if told else None
 
 
 def code_of_ended(error: PlanEndedError) -> ExitCode:
     """The status of an invocation that was interrupted."""
-    cause = error.__cause__ or error
-    if isinstance(cause, GeneratorUnavailableError) or type(cause).__name__ == "UnavailableError":
-        return ExitCode.GENERATOR_UNAVAILABLE
-    return code_of_error(cause)
+    code = code_of_error(error.__cause__ or error)
+    return ExitCode.INTERNAL if code is ExitCode.USAGE else code  # usage is what nothing was spent on
 
 
 def report_lines(report: PlanReport) -> Iterator[str]:
     """A report in words."""
     yield f"plan {report.plan.plan_id}: {report.state}"
+    yield from rejection_lines(report)
     for step in report.steps:
         by = f"  {one_line(step.model, REASON)}" if step.model else ""
         times = f", {step.executions} executions" if step.executions > 1 else ""

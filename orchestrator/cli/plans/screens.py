@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import attrs
 from rich.console import Console, Group
@@ -32,31 +32,9 @@ from orchestrator_events.plan import (
 from orchestrator_events.record import Record
 from orchestrator_events.run import BudgetExhausted
 
-__all__ = ["LinesScreen", "NoScreen", "PlanScreen", "TableScreen", "lines_of"]
+__all__ = ["LinesScreen", "TableScreen", "lines_of"]
 
 WIDTH = 160
-
-
-class PlanScreen(Protocol):
-    """What shows a plan while it is executed."""
-
-    def show(self, record: Record) -> None:
-        """This record of the plan or of one of its steps was committed."""
-        ...
-
-    def close(self) -> None:
-        """The invocation is over, or left."""
-        ...
-
-
-class NoScreen:
-    """Shows nothing."""
-
-    def show(self, record: Record) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """Show nothing."""
 
 
 @attrs.define(eq=False)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import attrs
 
+from orchestrator.assembly import made_secrets
 from orchestrator.configuredgenerator import made_generator
 from orchestrator.documents import read_document
+from orchestrator.errors import DocumentError
+from orchestrator.faults import Fault
+from orchestrator.jsondata import JSON
 from orchestrator.plan.checks import CommandCheck
 from orchestrator.plan.contextbus import ContextBus
 from orchestrator.plan.engine import BOUND, PlanOrchestrator
 from orchestrator.plan.models import GeneratorModel
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.routing import ReviewKind
+from orchestrator.plan.studiopaths import STUDIO_PATHS, path_faults
 from orchestrator.ports import Approver
+from orchestrator.sections.checking import names_variables
 from orchestrator.sections.generator import GeneratorSection
 from orchestrator.sections.limits import BudgetSection
 from orchestrator.sections.sandbox import SandboxSection
@@ -41,6 +48,22 @@ class CheckSection:
 
 
 @attrs.frozen(kw_only=True)
+class PathsSection:
+    """`[paths]`: where things lie, relative to the studio; STUDIO_PATHS says what each one is by default."""
+
+    state: str = STUDIO_PATHS["state"]
+    page: str = STUDIO_PATHS["page"]
+    """The other path that contract 5 gives is `STATE.md`."""
+    policy: str = STUDIO_PATHS["policy"]
+    decisions: str = STUDIO_PATHS["decisions"]
+    contracts: str = STUDIO_PATHS["contracts"]
+    runs: str = STUDIO_PATHS["runs"]
+    reviews: str = STUDIO_PATHS["reviews"]
+    reports: str = STUDIO_PATHS["reports"]
+    workspaces: str = STUDIO_PATHS["workspaces"]
+
+
+@attrs.frozen(kw_only=True)
 class StudioFile:
     """The whole file; a model is a `[generator]` section of a configuration under its name in the policy."""
 
@@ -51,18 +74,17 @@ class StudioFile:
     release_manager: bool = True
     most_at_once: int = attrs.field(default=4, validator=attrs.validators.ge(1))
     policy: Path | None = None
-    """By default `POLICIES/routing_policy.yaml` of the studio, where there is one."""
+    """By default the studio's own, where it has one, or else the one that comes with this."""
     studio: Path = Path("studio")
-    state_page: str = "STATE/STATE.md"
-    """The other path that contract 5 gives is `STATE.md`."""
+    paths: PathsSection = attrs.field(factory=PathsSection)
+    require_isolation: Literal["none", "basic", "strong"] = "none"
+    """Least isolation of models' programs, agents' tools and checks; with less, nothing is run."""
+    secrets: tuple[str, ...] = attrs.field(default=(), validator=names_variables)
+    """Names of variables whose values are redacted wherever they would be stored or shown."""
+    refuse_secrets: bool = False
+    """Whether an output that holds one of them is a failure of the implementer's."""
     budget: BudgetSection | None = None
     sandbox: SandboxSection = attrs.field(factory=SandboxSection)
-
-    @property
-    def policy_file(self) -> Path | None:
-        """The policy to load; None: the one that comes with this."""
-        usual = self.studio / "POLICIES" / "routing_policy.yaml"
-        return self.policy or (usual if usual.is_file() else None)
 
 
 def load_studio_file(path: Path | None) -> StudioFile:
@@ -70,18 +92,36 @@ def load_studio_file(path: Path | None) -> StudioFile:
     if path is None and not STUDIO_FILE.is_file():
         return StudioFile()
     path = path or STUDIO_FILE
-    return structure(read_document(path), StudioFile, str(path))
+    data = read_document(path)
+    misplaced = tuple(placement_faults(data))
+    try:
+        file = structure(data, StudioFile, str(path))
+    except DocumentError as error:
+        raise DocumentError(str(path), (*error.faults, *misplaced)) from None
+    if misplaced:
+        raise DocumentError(str(path), misplaced)
+    return file
+
+
+def placement_faults(data: JSON) -> Iterator[Fault]:
+    """What is wrong with the paths of a file, whatever else is wrong with it."""
+    table = data.get("paths") if isinstance(data, dict) else None
+    given = table if isinstance(table, dict) else {}
+    texts = {key: path for key in STUDIO_PATHS if isinstance(path := given.get(key, STUDIO_PATHS[key]), str)}
+    for key, message in path_faults(texts):
+        yield Fault(f"$.paths.{key}", f"is {message}")
 
 
 def made_orchestrator(
     file: StudioFile, plan: Plan, journal: Journal, approver: Approver | None = None, run_id: str = ""
 ) -> PlanOrchestrator:
     """The orchestrator that the file describes."""
+    studio = ContextBus(root=file.studio, **{f"{key}_path": path for key, path in attrs.asdict(file.paths).items()})
     return PlanOrchestrator(
         plan,
         models={name: model_of(section, file.sandbox) for name, section in file.models.items()},
-        policy=file.policy_file,
-        studio=ContextBus(root=file.studio, page_path=file.state_page),
+        studio=studio,
+        policy=studio.policy() if file.policy is None else file.policy,
         journal=journal,
         budget=BOUND if file.budget is None else file.budget.budget(),
         checks=[check_of(section, file.sandbox) for section in file.checks],
@@ -90,6 +130,9 @@ def made_orchestrator(
         has_release_manager=file.release_manager,
         most_at_once=file.most_at_once,
         approver=approver,
+        secrets=made_secrets(file.secrets),
+        refuse_secrets=file.refuse_secrets,
+        require_isolation=file.require_isolation,
         run_id=run_id,
     )
 

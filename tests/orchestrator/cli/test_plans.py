@@ -130,3 +130,143 @@ def test_status_and_graph(place: Path, capsys: pytest.CaptureFixture[str]) -> No
     ]  # fmt: skip
     command("graph", "plan.json")
     assert capsys.readouterr().out.splitlines()[-1] == "   launch  low risk  pending  after draft"
+
+
+def locked() -> None:
+    """Have the plan reviewed and locked."""
+    assert [command("review", "plan.json", "--by", "Ada", "--approve"), command("lock", "plan.json")] == [0, 0]
+
+
+def test_a_studio_with_every_path_changed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`[paths]` puts everything elsewhere; what is wrong with it is told at once, each with its place."""
+    paths = {
+        "state": "board/now.json", "page": "NOW.md", "policy": "rules.yaml", "decisions": "decided",
+        "contracts": "interfaces", "runs": "out", "reviews": "said", "reports": "tests", "workspaces": "desks",
+    }  # fmt: skip
+    table = "\n".join(f'{key} = "{path}"' for key, path in paths.items())
+    text = (place / "studio.toml").read_text()
+    (place / "studio.toml").write_text(f"{text}\n[paths]\n{table}\n")
+    locked()
+    assert command("run", "plan.json", "--display", "quiet") == 8
+    found = {path.relative_to(place / "studio").parts[0] for path in (place / "studio").rglob("*")}
+    assert found == {"NOW.md", "board", "out", "said"}
+    wrong = table.replace("NOW.md", "../NOW.md").replace("decided", "out").replace("desks", "out/desks")
+    (place / "studio.toml").write_text(f"{text}\n[paths]\n{wrong}\nrun = 'x'\n")
+    capsys.readouterr()
+    assert command("check", "plan.json") == 2
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition("$.")[2].partition(":")[0] for line in told] == [
+        "paths.run", "paths.page", "paths.runs", "paths.workspaces",
+    ]  # fmt: skip
+    assert "did you mean 'runs'?" in told[0]
+
+
+def test_secrets_of_the_configuration(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`secrets` names variables: one that is not set is told, and no value stands in what is shown or kept."""
+    model = place / "model.py"
+    model.write_text(model.read_text().replace("nobody is there on Friday", "nobody has sk-0123456789"))
+    (place / "studio.toml").write_text('secrets = ["MY_KEY"]\n' + (place / "studio.toml").read_text())
+    monkeypatch.delenv("MY_KEY", raising=False)
+    assert (command("check", "plan.json"), "MY_KEY, which is not set" in capsys.readouterr().err) == (2, True)
+    monkeypatch.setenv("MY_KEY", "sk-0123456789")
+    locked()
+    assert command("run", "plan.json", "--display", "plain") == 8
+    command("status", "plan.json", "--json")
+    told = capsys.readouterr()
+    files = [path.read_bytes() for folder in ("studio", "runs") for path in (place / folder).rglob("*.*")]
+    assert ("sk-01234" in told.out + told.err, any(b"sk-01234" in data for data in files)) == (False, False)
+    assert "nobody has [redacted MY_KEY]" in told.err
+    monkeypatch.setenv("MY_KEY", "Launch on Friday.")
+    assert (command("resume", "plan.json"), "holds the secret 'MY_KEY'" in capsys.readouterr().err) == (2, True)
+
+
+def edit(place: Path, old: str, new: str) -> None:
+    """Change the studio's configuration."""
+    text = (place / "studio.toml").read_text()
+    assert old in text
+    (place / "studio.toml").write_text(text.replace(old, new))
+
+
+def a_file_for_the_studio(place: Path) -> None:
+    """The studio is a file."""
+    (place / "file").write_text("")
+    edit(place, "release_manager", 'studio = "file"\nrelease_manager')
+
+
+def a_check_that_is_not_there(place: Path) -> None:
+    """The step is tested by a program that nobody has."""
+    edit(place, "{python} -c print(1)", "/nowhere/program")
+
+
+def a_damaged_state(place: Path) -> None:
+    """Somebody wrote into state.json."""
+    (place / "studio/STATE").mkdir(parents=True)
+    (place / "studio/STATE/state.json").write_text("{")
+
+
+def more_isolation(place: Path) -> None:
+    """More is required than containment gives."""
+    edit(place, "release_manager", 'require_isolation = "strong"\nrelease_manager')
+
+
+def a_model_that_is_not_there(place: Path) -> None:
+    """A model's program is gone."""
+    edit(place, "Claude]\ncommand = [", 'Claude]\ncommand = ["/nowhere/program", ')
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words", "code", "told"),
+    [
+        (lambda _: None, "status plan.json", 2, "begin with orchestrator plan review plan.json"),
+        (lambda _: None, "check nothing.json", 2, "nothing.json: no such file"),
+        (lambda _: None, "run plan.json --config nothing.toml", 2, "nothing.toml: no such file"),
+        (lambda _: None, "review plan.json --approve", 2, "--by NAME"),
+        (lambda _: None, "amend plan.json --reason x", 7, "`plan review` comes next"),
+        (lambda place: (place / "runs").write_text(""), "lock plan.json", 2, "name a directory that can be written"),
+        (a_file_for_the_studio, "review plan.json --by Ada --approve", 2, "file/POLICIES/routing_policy.yaml: cannot"),
+        (a_damaged_state, "review plan.json --by Ada --approve", 2, "remove it: it is written anew"),
+    ],
+)
+def test_refusals_name_the_place_and_the_remedy(
+    place: Path, capsys: pytest.CaptureFixture[str], prepare: Any, words: str, code: int, told: str
+) -> None:
+    """Each has its status, nothing of the plan is recorded, and the message says where and what to do."""
+    prepare(place)
+    assert (command(*words.split()), told in capsys.readouterr().err) == (code, True)
+    assert (place / "studio/RUNS").exists() is False
+
+
+@pytest.mark.parametrize(
+    ("prepare", "code", "told"),
+    [
+        (a_check_that_is_not_there, 5, "qa check of step draft cannot be run"),
+        (more_isolation, 9, "isolation strong is required"),
+        (a_model_that_is_not_there, 4, "/nowhere/program"),
+    ],
+)
+def test_what_keeps_a_plan_from_being_executed(
+    place: Path, capsys: pytest.CaptureFixture[str], prepare: Any, code: int, told: str
+) -> None:
+    """A check, a sandbox and a model that are not there have statuses of their own; then the plan goes on."""
+    data = plan()
+    data["steps"][0]["test_plan"] = ["test it"]
+    (place / "plan.json").write_text(json.dumps(data))
+    checks = '\n[[checks]]\nkind = "qa"\ncommand = "{python} -c print(1)"\n'
+    original = (place / "studio.toml").read_text() + checks
+    (place / "studio.toml").write_text(original)
+    locked()
+    prepare(place)
+    assert (command("run", "plan.json", "--display", "quiet"), told in capsys.readouterr().err) == (code, True)
+    (place / "studio.toml").write_text(original)
+    assert command("run", "plan.json", "--display", "quiet") == 8
+
+
+def test_a_review_that_asks_for_changes_and_another_file(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the review asks for is shown, and that the file is another plan than the recorded one."""
+    command("review", "plan.json", "--by", "Ada", "--change", "split the launch")
+    assert capsys.readouterr().out.splitlines()[1:3] == ["Ada: changes requested", "  split the launch"]
+    locked()
+    (place / "plan.json").write_text(json.dumps(plan("Launch now.")))
+    assert (command("status", "plan.json"), "plan.json has another plan" in capsys.readouterr().err) == (0, True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapter_errors import GenerationError, GeneratorUnavailableError
-from orchestrator.agent.ports import Reply, ToolCall
+from orchestrator.agent.ports import ToolCall
 from orchestrator.audit import audit
 from orchestrator.candidate import Candidate
 from orchestrator.export import export_json
@@ -200,15 +200,20 @@ def test_an_answer_that_is_no_review_approves_nothing(tmp_path: Path) -> None:
 
 def test_a_step_executed_by_an_agent(tmp_path: Path) -> None:
     """An agent works with tools in a workspace that holds the inputs; the files it is to make are the output."""
-    write = ToolCall(id="1", tool="write_file", arguments={"path": "b.txt", "content": "made"})
-    provider = ScriptedProvider([Reply(calls=(write,)), Reply(blocks=({"type": "text", "text": "done"},))])
-    steps = (step("a", outputs=["a.txt"]), step("b", "a", inputs=["a.txt"], outputs=["b.txt"], executor="agent"))
-    policy = Policy(default=Treatment(primary="agent", reviewer="reviewer"))
-    writer = GeneratorModel(lambda _: "text")
-    models = {"agent": AgentModel(provider), "writer": writer}
-    orchestrator = made(tmp_path, plan_of(steps[1] | {"depends_on": [], "inputs": []}), models=models, policy=policy)
+    read = ToolCall(id="1", tool="read_file", arguments={"path": "a.txt"})
+    write = ToolCall(id="2", tool="write_file", arguments={"path": "b.txt", "content": "made"})
+    provider = ScriptedProvider([read, write, "done"])
+    steps = (
+        step("a", outputs=["a.txt"]),
+        step("b", "a", model="agent", inputs=["a.txt"], outputs=["b.txt"], executor="agent"),
+    )
+    orchestrator = made(tmp_path, plan_of(*steps), models={"agent": AgentModel(provider)})
     result = locked(orchestrator).run()
     assert (result.status, findings(orchestrator)) == ("completed", [])
+    shown = [message["content"] for message in provider.requests[1].messages if message["role"] == "tool"]
+    assert ["text" in str(text) for text in shown] == [True]
+    place = tmp_path / "studio/WORK/p.b.primary-1"
+    assert {path.name: path.read_text() for path in place.iterdir()} == {"a.txt": "text", "b.txt": "made"}
     assert (tmp_path / "studio/RUNS/p/step_b_artifacts/1/b.txt").read_text() == "made"
 
 
