@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from orchestrator_events.budget import Charge
 from orchestrator_events.event import Event
+from orchestrator_events.ledger import Ledger
 
 if TYPE_CHECKING:
     from orchestrator.execution import Execution
 
-__all__ = ["charged_before", "charged_by", "less", "plus"]
+__all__ = ["charged_before", "charged_by", "less", "plus", "spent", "total"]
 
 
 def charged_by(run: Execution) -> Charge:
     """What a run was charged, its calls without a known outcome in full."""
     ledger = run.ledger
-    total = Charge(
+    return total([spent(ledger), *map(ledger.worst_case, ledger.holds)])
+
+
+def spent(ledger: Ledger) -> Charge:
+    """What a ledger has settled."""
+    return Charge(
         input_tokens=ledger.input_tokens,
         output_tokens=ledger.output_tokens,
         money_micro=ledger.money_micro,
         estimated=ledger.has_estimates,
     )
-    for key in ledger.holds:
-        total = plus(total, ledger.worst_case(key))
-    return total
+
+
+def total(charges: Iterable[Charge]) -> Charge:
+    """The sum of charges."""
+    return reduce(plus, charges, Charge())
 
 
 def charged_before(events: Iterable[Event], key: str) -> Charge:
     """What earlier tries of a call were charged, be they abandoned or made again."""
     from orchestrator_events.run import GenerationAbandoned, GenerationRetried
 
-    total = Charge()
-    for event in events:
-        if isinstance(event, GenerationAbandoned | GenerationRetried) and event.key == key:
-            total = plus(total, event.charge)
-    return total
+    tries = (event for event in events if isinstance(event, GenerationAbandoned | GenerationRetried))
+    return total(each.charge for each in tries if each.key == key)
 
 
 def plus(one: Charge, other: Charge) -> Charge:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from orchestrator.blocking import run_blocking
+from orchestrator.discretion import discreet, wire
 from orchestrator.driver import ConformanceDriver
 from orchestrator.evaluators.callable import EvaluatorLike, as_evaluator
 from orchestrator.generating import InterruptionError
@@ -42,11 +43,6 @@ from orchestrator_events.bus import Bus
 from orchestrator_events.clock import Clock, SystemClock
 from orchestrator_events.execution import ExecutionStart, IsolationEstablished
 from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
-from orchestrator_events.question import Guard
-from orchestrator_events.subscribers.guard import guard_budget
-from orchestrator_events.subscribers.history import record_history
-from orchestrator_states.machine import machine_of
 from orchestrator_states.run import RUN, RunState
 
 if TYPE_CHECKING:
@@ -114,10 +110,7 @@ class Orchestrator:
     known_isolation: IsolationEstablished | None = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
-        self.bus.recorder = self.bus.recorder or record_history
-        self.bus.guard = self.discreet_guard(self.bus.guard or guard_budget)
-        if self.secrets is not None:
-            self.bus.redact = self.secrets.redact_pieces
+        wire(self.bus, self.secrets)
         generator = as_generator(self.generator)
         self.driver = ConformanceDriver(
             generator=generator,
@@ -133,7 +126,7 @@ class Orchestrator:
             language=self.language,
             candidate_limit=self.candidate_limit,
             bus=self.bus,
-            approver=self.discreet_approver(),
+            approver=discreet(self.approver, self.secrets),
             retries=self.retries,
             refuses_secrets=self.refuse_secrets,
         )
@@ -235,18 +228,8 @@ class Orchestrator:
 
     def begin(self, spec: MergedSpec, run_id: str, parent: Parent | None = None) -> Run:
         """A new run, its first record not yet committed."""
-        machine = machine_of(RUN)
-        run = Run(
-            run_id=run_id,
-            spec=spec,
-            machine=machine,
-            ledger=Ledger(self.budget, self.clock),
-            clock=self.clock,
-            journal=self.journal or MemoryJournal(),
-            state=machine.table.initial,
-            lifecycle=machine.table.name,
-            opening=self.driver.prompter.opening(spec),
-        )
+        journal, opening = self.journal or MemoryJournal(), self.driver.prompter.opening(spec)
+        run = Run.blank(run_id, RUN, self.budget, self.clock, journal, spec=spec, opening=opening)
         self.keep_secrets(run)
         limit = self.driver.generator.max_prompt_characters
         if limit is not None:
@@ -259,7 +242,7 @@ class Orchestrator:
                 )
         run.fire(
             ExecutionStart(
-                table_digest=machine.table.digest,
+                table_digest=run.machine.table.digest,
                 prompt=Blob(spec.canonical),
                 identity=self.identity(),
                 budget=self.budget,
@@ -277,19 +260,6 @@ class Orchestrator:
                 self.secrets, texts_of(run, self.identity(), (seed.text for seed in self.augmentations.seeds))
             )
             run.secrets = self.secrets
-
-    def discreet_guard(self, guard: Guard) -> Guard:
-        """The budget's guard, who reserves for what is sent: a request without secrets."""
-        secrets = self.secrets
-        return guard if secrets is None else lambda gate, ledger: guard(secrets.cleansed(gate), ledger)
-
-    def discreet_approver(self) -> Approver | None:
-        """The approver, who is shown no secret either."""
-        if self.approver is None or self.secrets is None:
-            return self.approver
-        from orchestrator.exposure import DiscreetApprover
-
-        return DiscreetApprover(self.approver, self.secrets)
 
     def identity(self) -> str:
         """JSON object of what may not change over a resume; made once."""

@@ -8,10 +8,11 @@ each event changes in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
+from orchestrator_events.budget import Budget
 from orchestrator_events.clock import Clock
 from orchestrator_events.event import Event
 from orchestrator_events.execution import (
@@ -25,7 +26,8 @@ from orchestrator_events.execution import (
 from orchestrator_events.journal import Journal
 from orchestrator_events.ledger import Ledger
 from orchestrator_events.record import Record
-from orchestrator_states.machine import TableEvent, TableMachine
+from orchestrator_states.lifecycle import Lifecycle
+from orchestrator_states.machine import TableEvent, TableMachine, machine_of
 
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
@@ -67,6 +69,21 @@ class Execution:
 
     def __attrs_post_init__(self) -> None:
         self.triggers = self.machine.triggers
+
+    @classmethod
+    def blank(cls, run_id: str, table: Lifecycle, budget: Budget, clock: Clock, journal: Journal, **own: Any) -> Self:
+        """One in its table's first state, to fold records into; `own` is what its lifecycle adds."""
+        machine = machine_of(table)
+        return cls(
+            run_id=run_id,
+            machine=machine,
+            ledger=Ledger(budget, clock),
+            clock=clock,
+            journal=journal,
+            state=machine.table.initial,
+            lifecycle=machine.table.name,
+            **own,
+        )
 
     @property
     def is_over(self) -> bool:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import attrs
-
 from orchestrator.candidate import Candidate
-from orchestrator.ports import Approver
 from orchestrator.redaction import Secrets
 from orchestrator.run import Run
 from orchestrator.spec import MergedSpec
@@ -15,7 +12,14 @@ from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.execution import SecretFound
 from orchestrator_events.run import CandidateGenerated
 
-__all__ = ["DiscreetApprover", "SecretExposedError", "refuse_exposure", "secrets_in", "texts_of"]
+__all__ = [
+    "SecretExposedError",
+    "refuse_exposure",
+    "secrets_in",
+    "texts_in",
+    "texts_of",
+    "values_of",
+]
 
 
 class SecretExposedError(OrchestratorError, ValueError):
@@ -28,18 +32,6 @@ class SecretExposedError(OrchestratorError, ValueError):
         self.secret = secret
         self.place = place
         super().__init__(f"{place} holds the secret {secret!r}, and is never altered: take it out, nothing was spent")
-
-
-@attrs.define(eq=False)
-class DiscreetApprover:
-    """Asks a person without showing any secret."""
-
-    approver: Approver
-    secrets: Secrets
-
-    async def approve(self, run_id: str, prompt: str) -> bool:
-        """Whether the person said yes to the question as it is recorded."""
-        return await self.approver.approve(run_id, self.secrets.redact(prompt))
 
 
 def refuse_exposure(secrets: Secrets, texts: Iterable[tuple[str, str]]) -> None:
@@ -83,9 +75,13 @@ def values_of(data: object) -> Iterator[str]:
 
 def secrets_in(generated: CandidateGenerated, secrets: Secrets, *, is_refused: bool) -> Iterator[SecretFound]:
     """An event for each secret in each text of a candidate."""
-    candidate = Candidate.from_blob(generated.candidate, generated.form)
-    digest = candidate.digest
-    texts = [(f"{digest} {path}", f"{path}\n{text}") for path, text in candidate.files.items()]
-    for place, text in texts or [(digest, candidate.text)]:
+    for place, text in texts_in(Candidate.from_blob(generated.candidate, generated.form)):
         for secret in secrets.found(text):
             yield SecretFound(secret=secret, place=place, is_refused=is_refused)
+
+
+def texts_in(candidate: Candidate) -> list[tuple[str, str]]:
+    """The texts of a candidate, each with what its place is called: the digest, and the file if it has several."""
+    digest = candidate.digest
+    texts = [(f"{digest} {path}", f"{path}\n{text}") for path, text in candidate.files.items()]
+    return texts or [(digest, candidate.text)]

@@ -15,21 +15,19 @@ from orchestrator.jsondata import JSON
 from orchestrator.run import Run
 from orchestrator.spec import MergedSpec
 from orchestrator.spec.loading import read_spec
-from orchestrator_events.budget import Budget
 from orchestrator_events.clock import Clock
 from orchestrator_events.errors import JournalError
 from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
 from orchestrator_events.record import Record
+from orchestrator_states.agent import AGENT
 from orchestrator_states.catalogue import UnknownLifecycleError, lifecycle
-from orchestrator_states.machine import machine_of
 from orchestrator_states.run import RUN
 
 if TYPE_CHECKING:
     from orchestrator.harness.harness import Harness
 
-__all__ = ["RecordedExecution", "begin_execution", "blank_run", "start_of", "tables_in"]
+__all__ = ["Begin", "RecordedExecution", "begin_execution", "start_of", "tables_in"]
 
 FOLDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -42,6 +40,9 @@ FOLDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """What begins the fold of each lifecycle; of one that is not here, only what all lifecycles share is folded."""
 
+Begin = Callable[[Record, Clock, Journal], Execution]
+"""From a first record to the run that it begins."""
+
 
 def begin_execution(record: Record, clock: Clock, journal: Journal) -> Execution:
     """The run that a first record begins, of whichever lifecycle, to fold its records into.
@@ -52,14 +53,14 @@ def begin_execution(record: Record, clock: Clock, journal: Journal) -> Execution
     if place is None:
         return begun_elsewhere(record, clock, journal)
     module, _, function = place.partition(":")
-    begin: Callable[[Record, Clock, Journal], Execution] = getattr(import_module(module), function)
+    begin: Begin = getattr(import_module(module), function)
     return begin(record, clock, journal)
 
 
 def begun(record: Record, clock: Clock, journal: Journal) -> Run:
     """The run that a first record begins."""
     start = start_of(record)
-    return blank_run(record.run_id, spec_of(record, start), start.budget, clock, journal)
+    return Run.blank(record.run_id, RUN, start.budget, clock, journal, spec=spec_of(record, start))
 
 
 def start_of(record: Record) -> ExecutionStart:
@@ -85,30 +86,16 @@ def spec_of(record: Record, start: ExecutionStart) -> MergedSpec:
     return spec
 
 
-def blank_run(run_id: str, spec: MergedSpec, budget: Budget, clock: Clock, journal: Journal) -> Run:
-    """A run in its first state, to fold records into."""
-    machine = machine_of(RUN)
-    return Run(
-        run_id=run_id,
-        spec=spec,
-        machine=machine,
-        ledger=Ledger(budget, clock),
-        clock=clock,
-        journal=journal,
-        state=machine.table.initial,
-        lifecycle=machine.table.name,
-    )
-
-
 def begun_agent(record: Record, clock: Clock, journal: Journal) -> Execution:
     """The agent run that a first record begins; its tools have the roles that its identity says."""
-    from orchestrator.agent.recorded import blank_run as blank_agent_run
+    from orchestrator.agent.run import AgentRun
 
     start = start_of(record)
     if start.prompt.text is None:
         raise JournalError("its prompt is not there", run_id=record.run_id, sequence=record.sequence)
     harness = recorded_harness(start)
-    return blank_agent_run(record.run_id, start.prompt.text, start.budget, clock, journal, harness)
+    own = {"prompt": start.prompt.text, "harness": harness}
+    return AgentRun.blank(record.run_id, AGENT, start.budget, clock, journal, **own)
 
 
 def recorded_harness(start: ExecutionStart) -> Harness:
@@ -155,19 +142,11 @@ def begun_elsewhere(record: Record, clock: Clock, journal: Journal) -> RecordedE
     """A run of a lifecycle that has no fold of its own."""
     start = start_of(record)
     try:
-        machine = machine_of(lifecycle(record.lifecycle))
+        table = lifecycle(record.lifecycle)
     except UnknownLifecycleError as error:
         message = f"run {record.run_id} is of another release: {error}"
         raise JournalError(message, run_id=record.run_id, sequence=record.sequence) from error
-    return RecordedExecution(
-        run_id=record.run_id,
-        machine=machine,
-        ledger=Ledger(start.budget, clock),
-        clock=clock,
-        journal=journal,
-        state=machine.table.initial,
-        lifecycle=machine.table.name,
-    )
+    return RecordedExecution.blank(record.run_id, table, start.budget, clock, journal)
 
 
 def tables_in(start: ExecutionStart) -> dict[str, JSON]:

@@ -10,7 +10,7 @@ import attrs
 
 from orchestrator.execution import Execution
 from orchestrator.faults import closest_name
-from orchestrator.folding import RecordedExecution, begin_execution, blank_run, start_of, tables_in
+from orchestrator.folding import Begin, RecordedExecution, begin_execution, start_of, tables_in
 from orchestrator.outcome import RunReport
 from orchestrator.reporting import report_on
 from orchestrator.run import Run
@@ -26,7 +26,6 @@ __all__ = [
     "RecordedExecution",
     "UnknownRunError",
     "begin_execution",
-    "blank_run",
     "find_run",
     "load_execution",
     "load_run",
@@ -146,7 +145,7 @@ async def load_run(journal: Journal, run_id: str) -> Run:
     return run
 
 
-async def load_execution(journal: Journal, run_id: str) -> Execution:
+async def load_execution(journal: Journal, run_id: str, begin: Begin = begin_execution) -> Execution:
     """The run that its records fold into, whichever lifecycle it has: a Run, an AgentRun, a RecordedExecution.
 
     Its clock stands at its last record; of an invocation without an end, the time that its records measured counts.
@@ -160,7 +159,7 @@ async def load_execution(journal: Journal, run_id: str) -> Execution:
             record = entry.record
             clock.at = record.at
             if run is None:
-                run = begin_execution(record, clock, journal)
+                run = begin(record, clock, journal)
             run.apply(record)
             run.records.append(record)
     except JournalError as error:

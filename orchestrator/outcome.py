@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, ClassVar
 
 import attrs
 
 from orchestrator.attempt import Attempt
 from orchestrator.candidate import Candidate
+from orchestrator.recordedresult import RecordedResult, UsageTotals
 from orchestrator_events.blob import Blob
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.execution import IsolationEstablished
 from orchestrator_events.isolation import Isolation
-from orchestrator_events.journal import Head
-from orchestrator_events.record import GENESIS, Record, chain_digest
 from orchestrator_events.verdict import CaseResult
 
 __all__ = [
@@ -31,26 +29,10 @@ __all__ = [
 DISCLAIMER = "workflow result; not a verification for deployment"
 
 
-@attrs.frozen(kw_only=True)
-class UsageTotals:
-    """What the run used, all invocations together."""
-
-    input_tokens: int
-    output_tokens: int
-    money_micro: int
-    """Millionths of the currency."""
-    active_us: int
-    """Active time, microseconds."""
-    is_estimated: bool
-    """Whether any figure is ours and not the generator's."""
-
-
 @attrs.frozen(kw_only=True, eq=False)
-class RunReport:
+class RunReport(RecordedResult):
     """What every ending carries (contract 1)."""
 
-    status: ClassVar[str] = "open"
-    run_id: str
     state: str
     """State the run is in."""
     spec_name: str
@@ -68,23 +50,10 @@ class RunReport:
     """Attempts begun."""
     generator_invocations: int
     """Generator calls made; more than attempts when a call was made again after a crash."""
-    usage: UsageTotals
     history: tuple[Attempt, ...]
     """Every judged attempt, in order."""
     closest: Attempt | None
     """Most cases passed, then fewest critical failures, then earliest; None when no candidate came."""
-    records: tuple[Record, ...]
-    """The run's records, in order."""
-
-    @cached_property
-    def journal_head(self) -> Head:
-        """Digest and number of the records: keep it, and truncation and rewriting will show."""
-        from orchestrator_events.codec import encode
-
-        digest = GENESIS
-        for record in self.records:
-            digest = chain_digest(digest, encode(record))
-        return Head(digest, len(self.records))
 
     @property
     def integrity(self) -> str:
@@ -121,11 +90,10 @@ class RunReport:
             "is_pinned": self.is_pinned,
             "attempts": self.attempts,
             "generator_invocations": self.generator_invocations,
-            "usage": attrs.asdict(self.usage),
             "closest": None if closest is None else attempt_json(closest),
             "history": [attempt_json(attempt) for attempt in self.history],
             "errors": list(self.errors),
-            "journal_head": {"digest": self.journal_head.digest, "count": self.journal_head.count},
+            **self.measured_json(),
         }
 
 
@@ -234,6 +202,7 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
             for case in attempt.failing
         ],
         "error": attempt.error,
+        "remedy": attempt.remedy,
         "answer": None if attempt.answer is None else attempt.answer.answer.digest,
         "extraction": "" if attempt.answer is None else attempt.answer.extraction,
         "generator_isolation": attempt.generator_isolation,

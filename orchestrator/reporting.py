@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.outcome import Exhausted, Passed, RunReport, UsageTotals
+from orchestrator.outcome import Exhausted, Passed, RunReport
+from orchestrator.recordedresult import UsageTotals
 from orchestrator.run import Run
 from orchestrator_states.run import RunState
 
@@ -35,13 +36,7 @@ def measures(run: Run) -> dict[str, Any]:
         "is_pinned": run.expectation.expected is not None,
         "attempts": ledger.attempts,
         "generator_invocations": ledger.calls,
-        "usage": UsageTotals(
-            input_tokens=ledger.input_tokens,
-            output_tokens=ledger.output_tokens,
-            money_micro=ledger.money_micro,
-            active_us=ledger.elapsed_us(),
-            is_estimated=ledger.has_estimates,
-        ),
+        "usage": UsageTotals.of(ledger),
         "history": tuple(run.attempts),
         "isolation": run.isolation,
         "closest": run.closest,

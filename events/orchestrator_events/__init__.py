@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Budget, Charge, Reservation, Usage
 from orchestrator_events.bus import (
@@ -77,8 +79,10 @@ from orchestrator_events.run import (
 from orchestrator_events.subscribers.guard import guard_budget
 from orchestrator_events.subscribers.history import record_history
 from orchestrator_events.subscribers.log import log_attempts, log_records
-from orchestrator_events.subscribers.metrics import ALL, Metrics, Spending, Summary, TimerError, Timing
 from orchestrator_events.verdict import CaseResult, CaseStatus
+
+if TYPE_CHECKING:
+    from orchestrator_events.subscribers.metrics import ALL, Metrics, Spending, Summary, TimerError, Timing
 
 __all__ = [
     "ALL",
@@ -169,3 +173,12 @@ __all__ = [
     "log_records",
     "record_history",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The metrics, which few hosts need, are loaded when one of their names is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from orchestrator_events.subscribers import metrics
+
+    return getattr(metrics, name)

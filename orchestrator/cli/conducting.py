@@ -31,12 +31,13 @@ from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, limit_name, usage
 from orchestrator.configuration import Configuration, settled
 from orchestrator.engine import Orchestrator, new_run_id
-from orchestrator.history import blank_run, load_run, report_of
+from orchestrator.history import load_run, report_of
 from orchestrator.outcome import Exhausted, Passed, RunEndedError, RunReport
 from orchestrator.run import Run
 from orchestrator.spec import MergedSpec
 from orchestrator_events.journal import Journal
 from orchestrator_events.run import GenerationProgressed
+from orchestrator_states.run import RUN
 
 __all__ = ["Conductor", "Manner"]
 
@@ -88,7 +89,7 @@ class Conductor:
             driver = self.orchestrator.driver
             kept = settled(self.configuration, Path.cwd(), driver.generator.name, driver.evaluator.name)
             self.place.keep_configuration(run_id, kept)
-        mirror = blank_run(run_id, spec, self.orchestrator.budget, self.orchestrator.clock, self.journal)
+        mirror = Run.blank(run_id, RUN, self.orchestrator.budget, self.orchestrator.clock, self.journal, spec=spec)
         return self.attend(mirror, self.orchestrator.arun(spec, run_id=run_id))
 
     def resume(self, run_id: str) -> ExitCode:

@@ -25,10 +25,12 @@ from orchestrator.cli.wording import count_of
 from orchestrator.configuration import Configuration, load_configuration
 from orchestrator.conform import Lockfile, aconform, write_lockfile
 from orchestrator.engine import Orchestrator, new_run_id
-from orchestrator.history import blank_run, load_run, report_of
+from orchestrator.history import load_run, report_of
+from orchestrator.run import Run
 from orchestrator.spec import MergedSpec, load_spec
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.journal import Journal
+from orchestrator_states.run import RUN
 
 __all__ = ["conform_spec"]
 
@@ -79,7 +81,7 @@ class Watched:
         run_id = new_run_id()
         orchestrator = attrs.evolve(assemble(configuration, journal=journal), new_id=lambda: run_id)
         screen = manner.screen()
-        mirror = blank_run(run_id, spec, orchestrator.budget, orchestrator.clock, journal)
+        mirror = Run.blank(run_id, RUN, orchestrator.budget, orchestrator.clock, journal, spec=spec)
         closers = ExitStack()
         closers.callback(screen.close)
         closers.enter_context(orchestrator.bus.subscribe(Progress(mirror, screen), run_id=run_id, name="progress"))

@@ -8,20 +8,15 @@ from contextlib import closing
 
 from orchestrator.blocking import run_blocking
 from orchestrator.catalogue import catalogue_text
-from orchestrator.cli.appearance import ASCII, marks_for
 from orchestrator.cli.choices import GraphFormat
 from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.tableforms import drawn
 from orchestrator.course import course_of
 from orchestrator.execution import Execution
 from orchestrator.history import UnknownRunError, load_execution
 from orchestrator_states.catalogue import UnknownLifecycleError, lifecycle
-from orchestrator_states.dot import to_dot
 from orchestrator_states.lifecycle import Lifecycle
-from orchestrator_states.mermaid import to_mermaid
 from orchestrator_states.path import PathOverlay
-from orchestrator_states.svg import to_svg
-from orchestrator_states.table_json import to_json
-from orchestrator_states.terminal import to_text
 
 __all__ = ["draw", "list_events"]
 
@@ -35,7 +30,7 @@ def draw(name: str, form: GraphFormat, place: RunPlace) -> None:
         if run is None:
             raise
         table = lifecycle(run.lifecycle)
-    sys.stdout.write(drawn(table, form, run))
+    sys.stdout.write(drawn(table, form) if run is None else drawn_run(table, form, run))
 
 
 def list_events() -> None:
@@ -43,21 +38,13 @@ def list_events() -> None:
     sys.stdout.write(catalogue_text())
 
 
-def drawn(table: Lifecycle, form: GraphFormat, run: Execution | None) -> str:
-    """The table in one of the forms, with the way of the run, if there is one."""
-    path = None if run is None else course_of(run.records)
-    match form:
-        case GraphFormat.TEXT:
-            head = "" if run is None else f"run {run.run_id}   {run.state}\n"
-            return head + to_text(table, ascii_only=marks_for(sys.stdout) is ASCII, path=path)
-        case GraphFormat.MERMAID:
-            return to_mermaid(table, path=path)
-        case GraphFormat.DOT:
-            return to_dot(table, path=path)
-        case GraphFormat.SVG:
-            return to_svg(table, path=path)
-        case GraphFormat.JSON:
-            return to_json(table) if run is None or path is None else course_json(table, run, path)
+def drawn_run(table: Lifecycle, form: GraphFormat, run: Execution) -> str:
+    """The table in one of the forms, with the way of the run."""
+    path = course_of(run.records)
+    if form == GraphFormat.JSON:
+        return course_json(table, run, path)
+    head = f"run {run.run_id}   {run.state}\n" if form == GraphFormat.TEXT else ""
+    return head + drawn(table, form, path)
 
 
 def course_json(table: Lifecycle, run: Execution, path: PathOverlay) -> str:

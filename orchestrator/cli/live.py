@@ -19,6 +19,7 @@ from orchestrator.cli.casestrip import case_order, case_strip, group_size
 from orchestrator.cli.gauges import gauge_line, gauges
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.plain import EFFECTS, lines_of
+from orchestrator.cli.recordscreens import drawn_below
 from orchestrator.cli.wording import count_of, duration, limit_name
 from orchestrator.run import Run
 from orchestrator_events.execution import ExecutionStart, IsolationEstablished
@@ -69,14 +70,7 @@ class LiveScreen:
         """Begin to draw."""
         self.run = run
         self.since = run.clock.monotonic()
-        self.live = Live(
-            console=self.console,
-            get_renderable=self.frame,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-        )
-        self.live.start()
+        self.live = drawn_below(self.console, self.frame)
         self.redraw()
 
     def show(self, record: Record) -> None:
@@ -168,6 +162,8 @@ class LiveScreen:
         last, closest = run.attempts[-1], run.closest
         if last.error:
             yield one_line(f"#{last.number} gave no candidate: {headline(last.error)}", REASON, self.marks.ellipsis)
+            if last.remedy:
+                yield one_line(last.remedy, 4 * REASON, self.marks.ellipsis)
         elif isinstance(last.outcome, AttemptFailed) and last.outcome.reused_from:
             yield f"#{last.number} is identical to #{last.outcome.reused_from}, whose verdict is reused"
         if closest is not None and closest.number != self.closest:

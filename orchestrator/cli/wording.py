@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.outcome import UsageTotals
+from orchestrator.recordedresult import UsageTotals
 from orchestrator.wording import count_of
 from orchestrator_events.budget import Budget, Charge
 

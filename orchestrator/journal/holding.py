@@ -14,10 +14,13 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from orchestrator_events.errors import JournalError, RunHeldError
+
+if TYPE_CHECKING:
+    from pathlib import Path  # loads more than the rest of this module
 
 __all__ = ["Holds"]
 

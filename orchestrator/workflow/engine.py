@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from orchestrator.blocking import run_blocking
+from orchestrator.discretion import discreet, wire
 from orchestrator.errors import DocumentError
 from orchestrator.faults import Fault, closest_name, step
 from orchestrator.generators.callable import GeneratorLike, as_generator
 from orchestrator.isolating import isolation_of
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.jsondata import JSON, json_faults
-from orchestrator.outcome import UsageTotals
 from orchestrator.paths import refuse_unsafe_run_id
 from orchestrator.ports import Approver, Generator
+from orchestrator.recordedresult import UsageTotals
 from orchestrator.retries import RetryPolicy
 from orchestrator.supervision import Supervisor
 from orchestrator.wording import describe
@@ -55,10 +56,6 @@ from orchestrator_events.clock import Clock, SystemClock
 from orchestrator_events.execution import ExecutionStart, IsolationEstablished
 from orchestrator_events.isolation import IN_PROCESS, LEVELS
 from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
-from orchestrator_events.question import Guard
-from orchestrator_events.subscribers.guard import guard_budget
-from orchestrator_events.subscribers.history import record_history
 from orchestrator_states.workflow import WorkflowState
 
 if TYPE_CHECKING:
@@ -129,8 +126,7 @@ class Workflow:
     parts: Parts = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.bus.recorder = self.bus.recorder or record_history
-        self.bus.guard = self.discreet_guard(self.bus.guard or guard_budget)
+        wire(self.bus, self.secrets)
         named: dict[str, Generator] = {name: as_generator(each) for name, each in self.generators.items()}
         if self.generator is not None:
             named.setdefault(DEFAULT, as_generator(self.generator))
@@ -145,17 +141,12 @@ class Workflow:
             components=self.components or self.domain.components,
             operations=dict(self.operations),
             bus=self.bus,
-            approver=self.approver,
+            approver=discreet(self.approver, self.secrets),
             retries=self.retries,
             decide=self.decide,
             policy=self.policy or self.domain.policy,
             answer_limit=self.answer_limit,
         )
-
-    def discreet_guard(self, guard: Guard) -> Guard:
-        """The budget's guard, who reserves for what is sent: a request without secrets."""
-        secrets = self.secrets
-        return guard if secrets is None else lambda gate, ledger: guard(secrets.cleansed(gate), ledger)
 
     def run(self, params: Mapping[str, JSON] | None = None, *, run_id: str | None = None) -> WorkflowResult:
         """`arun` for callers without a loop of their own; blocks until the workflow is done or waits."""
@@ -232,8 +223,7 @@ class Workflow:
 
     def begin(self, run_id: str, parameters: dict[str, JSON]) -> WorkflowRun:
         """A new workflow, its first record not yet committed."""
-        ledger = Ledger(self.budget, self.clock)
-        run = blank_workflow(run_id, self.domain.lifecycle, ledger, self.clock, self.journal, parameters)
+        run = blank_workflow(run_id, self.domain.lifecycle, self.budget, self.clock, self.journal, parameters)
         run.secrets = self.secrets
         run.fire(
             ExecutionStart(
@@ -283,13 +273,7 @@ class Workflow:
             "phase": run.phase,
             "state": state,
             "todos": todos_of(self.domain, state) if state else None,
-            "usage": UsageTotals(
-                input_tokens=ledger.input_tokens,
-                output_tokens=ledger.output_tokens,
-                money_micro=ledger.money_micro,
-                active_us=ledger.elapsed_us(),
-                is_estimated=ledger.has_estimates,
-            ),
+            "usage": UsageTotals.of(ledger),
             "executions": dict(run.executions),
             "records": tuple(run.records),
             "lines": (*phase_warnings(self.domain), *told(run.records[first:])),

@@ -6,10 +6,10 @@ import json
 
 from orchestrator.history import start_of, tables_in
 from orchestrator.workflow.running import WorkflowRun
+from orchestrator_events.budget import Budget
 from orchestrator_events.clock import Clock
 from orchestrator_events.errors import JournalError
 from orchestrator_events.journal import Journal
-from orchestrator_events.ledger import Ledger
 from orchestrator_events.record import Record
 from orchestrator_states.checks import LifecycleError
 from orchestrator_states.lifecycle import Lifecycle
@@ -36,24 +36,12 @@ def begun_workflow(record: Record, clock: Clock, journal: Journal) -> WorkflowRu
     except (LifecycleError, ValueError) as error:
         message = f"run {record.run_id} is no workflow that can be read: {error}"
         raise JournalError(message, run_id=record.run_id, sequence=record.sequence) from error
-    ledger = Ledger(start.budget, clock)
-    return blank_workflow(record.run_id, phases, ledger, clock, journal, parameters)
+    return blank_workflow(record.run_id, phases, start.budget, clock, journal, parameters)
 
 
 def blank_workflow(
-    run_id: str, phases: Lifecycle, ledger: Ledger, clock: Clock, journal: Journal, parameters: dict[str, object]
+    run_id: str, phases: Lifecycle, budget: Budget, clock: Clock, journal: Journal, parameters: dict[str, object]
 ) -> WorkflowRun:
     """A workflow in its first state."""
-    machine = machine_of(WORKFLOW)
-    return WorkflowRun(
-        run_id=run_id,
-        machine=machine,
-        ledger=ledger,
-        clock=clock,
-        journal=journal,
-        state=machine.table.initial,
-        lifecycle=machine.table.name,
-        phases=machine_of(phases),
-        phase=phases.initial,
-        parameters=parameters,
-    )
+    own = {"phases": machine_of(phases), "phase": phases.initial, "parameters": parameters}
+    return WorkflowRun.blank(run_id, WORKFLOW, budget, clock, journal, **own)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
 from orchestrator.jsondata import JSON
-from orchestrator.outcome import DISCLAIMER, UsageTotals
+from orchestrator.outcome import DISCLAIMER
+from orchestrator.recordedresult import RecordedResult
 from orchestrator.workflow.decisions import Decision
 from orchestrator.workflow.todos import TodoView
 from orchestrator_events.errors import OrchestratorError
-from orchestrator_events.journal import Head
-from orchestrator_events.record import GENESIS, Record, chain_digest
 
 __all__ = [
     "WorkflowAborted",
@@ -29,11 +27,9 @@ __all__ = [
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class WorkflowReport:
+class WorkflowReport(RecordedResult):
     """What every ending carries."""
 
-    status: ClassVar[str] = "open"
-    run_id: str
     workflow_id: str | None
     domain: str
     phase: str
@@ -42,23 +38,10 @@ class WorkflowReport:
     """The workflow's state (contract 4)."""
     todos: TodoView | None
     """What is done, under way and to come; None before the first state."""
-    usage: UsageTotals
     executions: Mapping[str, int]
     """How often each phase was executed."""
-    records: tuple[Record, ...]
-    """The run's records, in order."""
     lines: tuple[str, ...]
     """What people are told of this invocation, line by line."""
-
-    @cached_property
-    def journal_head(self) -> Head:
-        """Digest and number of the records: keep it, and truncation and rewriting will show."""
-        from orchestrator_events.codec import encode
-
-        digest = GENESIS
-        for record in self.records:
-            digest = chain_digest(digest, encode(record))
-        return Head(digest, len(self.records))
 
     @property
     def name(self) -> str:
@@ -77,8 +60,7 @@ class WorkflowReport:
             "state": dict(self.state),
             "todos": None if self.todos is None else attrs.asdict(self.todos),
             "executions": dict(self.executions),
-            "usage": attrs.asdict(self.usage),
-            "journal_head": {"digest": self.journal_head.digest, "count": self.journal_head.count},
+            **self.measured_json(),
         }
 
 

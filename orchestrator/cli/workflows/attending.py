@@ -20,11 +20,12 @@ from orchestrator.cli.exitcodes import ExitCode, RequestError, code_of_error
 from orchestrator.cli.failures import say
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.interruption import SignalledError, run_until_signalled
+from orchestrator.cli.recordscreens import NoScreen, RecordScreen
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of, usage
 from orchestrator.cli.workflows.asking import asked_at_terminal, can_ask
 from orchestrator.cli.workflows.resumeline import decide_line, resume_line
-from orchestrator.cli.workflows.screens import ChecklistScreen, LinesScreen, NoScreen, WorkflowScreen
+from orchestrator.cli.workflows.screens import ChecklistScreen, LinesScreen
 from orchestrator.workflow.decisions import About, ChoiceError
 from orchestrator.workflow.engine import Workflow
 from orchestrator.workflow.outcome import (
@@ -116,7 +117,7 @@ class Attendant:
         say(f"go on with it, when that is mended: {resume_line(self.place, error.report.run_id)}")
         return code
 
-    def screen(self) -> WorkflowScreen:
+    def screen(self) -> RecordScreen:
         """What shows progress on standard error."""
         manner, marks = self.manner, marks_for(sys.stderr)
         if manner.display is DisplayChoice.QUIET:

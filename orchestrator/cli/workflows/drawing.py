@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -11,22 +10,18 @@ from itertools import pairwise
 from pathlib import Path
 
 from orchestrator.blocking import run_blocking
-from orchestrator.cli.appearance import ASCII, marks_for
 from orchestrator.cli.choices import GraphFormat
 from orchestrator.cli.exitcodes import RequestError
 from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.tableforms import drawn
 from orchestrator.cli.workflows.places import file_of, find_domain, find_workflow
 from orchestrator.history import load_execution, tables_in
 from orchestrator.workflow.examples import EXAMPLES
 from orchestrator_events.execution import ExecutionEnd, ExecutionStart
 from orchestrator_events.record import Record
-from orchestrator_states.dot import to_dot
 from orchestrator_states.lifecycle import Lifecycle
-from orchestrator_states.mermaid import to_mermaid
 from orchestrator_states.path import PathOverlay
 from orchestrator_states.reading import read_table
-from orchestrator_states.svg import to_svg
-from orchestrator_states.terminal import to_text
 
 __all__ = ["draw_domain"]
 
@@ -69,18 +64,3 @@ def way_of(records: Sequence[Record], table: Lifecycle) -> PathOverlay:
             times[phase] += max(0, other.at - one.at)
     taken = Counter((record.source, record.event.name, record.target) for record in moves)
     return PathOverlay(visits={table.initial: 1, **visits}, moves=dict(taken), times_us=dict(times))
-
-
-def drawn(table: Lifecycle, form: GraphFormat, path: PathOverlay | None) -> str:
-    """The table in one of the forms."""
-    match form:
-        case GraphFormat.TEXT:
-            return to_text(table, ascii_only=marks_for(sys.stdout) is ASCII, path=path)
-        case GraphFormat.MERMAID:
-            return to_mermaid(table, path=path)
-        case GraphFormat.DOT:
-            return to_dot(table, path=path)
-        case GraphFormat.SVG:
-            return to_svg(table, path=path)
-        case GraphFormat.JSON:
-            return json.dumps(table.as_json(), indent=2) + "\n"

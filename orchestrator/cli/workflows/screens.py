@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 from rich.console import Console, Group
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from orchestrator.cli.appearance import ASCII, Marks
 from orchestrator.cli.inert import one_line
+from orchestrator.cli.recordscreens import drawn_below
 from orchestrator.cli.wording import duration
 from orchestrator.cli.workflows.checklist import checklist_lines
 from orchestrator.cli.workflows.lines import lines_of
@@ -20,34 +21,12 @@ from orchestrator_events.clock import Clock, SystemClock
 from orchestrator_events.record import Record
 from orchestrator_events.workflow import PhaseStarted, TodosUpdated
 
-__all__ = ["ChecklistScreen", "LinesScreen", "NoScreen", "WorkflowScreen"]
+__all__ = ["ChecklistScreen", "LinesScreen"]
 
 WIDTH: Final = 120
 REFRESH_S: Final = 0.2
 HEARTBEAT_S: Final = 30.0
 """Silence after which a line says that the workflow is alive, seconds: shorter than any CI's patience."""
-
-
-class WorkflowScreen(Protocol):
-    """What shows a workflow while it goes on; it lives in the loop that the workflow is in."""
-
-    def show(self, record: Record) -> None:
-        """This record of the workflow was committed."""
-        ...
-
-    def close(self) -> None:
-        """The workflow is over, left, or waits for a person; nothing is drawn until the next record."""
-        ...
-
-
-class NoScreen:
-    """Shows nothing."""
-
-    def show(self, record: Record) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """Show nothing."""
 
 
 @attrs.define(eq=False)
@@ -131,14 +110,7 @@ class ChecklistScreen:
     def open(self) -> None:
         """Begin to draw, or begin again."""
         self.begun = self.begun or self.clock.monotonic()
-        self.live = Live(
-            console=self.console,
-            get_renderable=self.frame,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-        )
-        self.live.start()
+        self.live = drawn_below(self.console, self.frame)
         self.redraw()
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import attrs
 
+from orchestrator.charges import plus
 from orchestrator.jsondata import JSON
 from orchestrator_events.budget import Charge
 
@@ -71,12 +72,7 @@ class ParallelResult:
 
 def together(first: SubagentResult, second: SubagentResult) -> SubagentResult:
     """The second call's result, charged and timed for both."""
-    charge = Charge(
-        input_tokens=first.charge.input_tokens + second.charge.input_tokens,
-        output_tokens=first.charge.output_tokens + second.charge.output_tokens,
-        money_micro=first.charge.money_micro + second.charge.money_micro,
-        estimated=first.charge.estimated or second.charge.estimated,
-    )
+    charge = plus(first.charge, second.charge)
     duration_us = first.duration_us + second.duration_us
     raw = second.raw or (first.raw if second.status == "error" else "")
     return attrs.evolve(second, charge=charge, duration_us=duration_us, calls=first.calls + second.calls, raw=raw)

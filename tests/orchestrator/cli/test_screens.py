@@ -29,13 +29,14 @@ from orchestrator.cli.live import LiveScreen
 from orchestrator.cli.plain import EFFECTS, PlainScreen, lines_of
 from orchestrator.cli.progress import Progress, QuietScreen, Screen
 from orchestrator.generators.callable import CallableGenerator
-from orchestrator.history import blank_run
 from orchestrator.journal.memory import MemoryJournal
+from orchestrator.run import Run
 from orchestrator_events.budget import Charge
 from orchestrator_events.clock import SystemClock
 from orchestrator_events.execution import SecretFound
 from orchestrator_events.record import Record
 from orchestrator_events.run import CasesPinned, EvaluationStarted, GenerationProgressed, GenerationRetried
+from orchestrator_states.run import RUN
 
 SPEC = MergedSpec(
     name="colours \x1b[31m",
@@ -71,7 +72,7 @@ async def watched(screen: Screen, answers: list[str], **options: Any) -> None:
 
     generator = CallableGenerator(generate, name="scripted")
     orchestrator = Orchestrator(generator=generator, evaluator=judged, **options)
-    run = blank_run("7f3a", SPEC, orchestrator.budget, orchestrator.clock, MemoryJournal())
+    run = Run.blank("7f3a", RUN, orchestrator.budget, orchestrator.clock, MemoryJournal(), spec=SPEC)
     progress = Progress(run, screen)
     orchestrator.bus.subscribe(progress)
     try:
@@ -141,7 +142,7 @@ def test_plain_lines(normalised: Callable[[str], str]) -> None:
 
 def test_what_is_tried_again_and_what_is_found_are_lines() -> None:
     """A retry, a secret and pinned cases have a line each, in plain and in live displays alike."""
-    run = blank_run("7f3a", SPEC, Budget(), SystemClock(), MemoryJournal())
+    run = Run.blank("7f3a", RUN, Budget(), SystemClock(), MemoryJournal(), spec=SPEC)
     events = (
         GenerationRetried(attempt=1, key="k", retry=2, reason="503: \x1b[1mbusy", wait_us=2_000_000, charge=Charge()),
         SecretFound(secret="key", place="candidate b1f51a51", is_refused=True),
@@ -167,7 +168,7 @@ def test_live_tokens() -> None:
     async def work() -> list[bool]:
         drawn, _ = console()
         screen = LiveScreen(drawn, ASCII)
-        run = blank_run("7f3a", SPEC, Budget(), SystemClock(), MemoryJournal())
+        run = Run.blank("7f3a", RUN, Budget(), SystemClock(), MemoryJournal(), spec=SPEC)
         screen.open(run)
         told = GenerationProgressed(attempt=1, output_tokens=1_234, elapsed_us=5)
         screen.progress(Record("7f3a", 1, 0, "run", "generating", "generating", told))
@@ -217,7 +218,7 @@ def test_heartbeat() -> None:
             return judged(submission)
 
         orchestrator = Orchestrator(generator=lambda _: "red green blue", evaluator=slow)
-        run = blank_run("7f3a", SPEC, orchestrator.budget, orchestrator.clock, MemoryJournal())
+        run = Run.blank("7f3a", RUN, orchestrator.budget, orchestrator.clock, MemoryJournal(), spec=SPEC)
         orchestrator.bus.subscribe(Progress(run, screen))
         await orchestrator.arun(SPEC, run_id="7f3a")
         screen.close()
