@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from orchestrator_events.budget import Reservation
 from orchestrator_events.bus import Bus
+from orchestrator_events.decision import Deny
+from orchestrator_events.event import Gate
+from orchestrator_events.ledger import Ledger
 from orchestrator_events.question import Guard
 from orchestrator_events.subscribers.guard import guard_budget
 from orchestrator_events.subscribers.history import record_history
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.ports import Approver
     from orchestrator.redaction import Secrets
 
-__all__ = ["DiscreetApprover", "discreet", "wire"]
+__all__ = ["DiscreetApprover", "DiscreetGuard", "discreet", "wire"]
 
 
 @attrs.define(eq=False)
@@ -45,9 +49,18 @@ def wire(bus: Bus, secrets: Secrets | None, *, is_sent_clean: bool = False) -> N
     bus.guard = bus.guard or guard_budget
     if secrets is not None:
         bus.redact = secrets.redact_pieces
-        bus.guard = bus.guard if is_sent_clean else cleansing(bus.guard, secrets)
+        is_discreet = isinstance(bus.guard, DiscreetGuard) and bus.guard.secrets is secrets
+        if not is_sent_clean and not is_discreet:  # engines may share a bus: one coat is enough
+            bus.guard = DiscreetGuard(bus.guard, secrets)
 
 
-def cleansing(guard: Guard, secrets: Secrets) -> Guard:
-    """The guard, asked about a request without secrets."""
-    return lambda gate, ledger: guard(secrets.cleansed(gate), ledger)
+@attrs.define(eq=False)
+class DiscreetGuard:
+    """Asks the guard about the request as it is sent: without secrets."""
+
+    guard: Guard
+    secrets: Secrets
+
+    def __call__(self, gate: Gate, ledger: Ledger) -> Reservation | Deny | None:
+        """What the guard says."""
+        return self.guard(self.secrets.cleansed(gate), ledger)

@@ -24,7 +24,7 @@ from orchestrator_events.plan import (
     StepStarted,
 )
 
-__all__ = ["correct", "feedback", "routed"]
+__all__ = ["correct", "feedback", "routed", "started"]
 
 
 async def correct(it: Workshop) -> None:
@@ -37,17 +37,20 @@ async def correct(it: Workshop) -> None:
     it.fire(routed(it, route))
     if route.is_escalated and run.escalated is None:
         it.fire(StepEscalated(step=step.id, failures=run.failures, model=route.primary))
-    it.fire(
-        StepStarted(
-            step=step.id,
-            number=run.number + 1,
-            model=route.primary,
-            role=step.role,
-            executor=str(step.executor),
-            prompt=Blob(prompt),
-        )
+    return it.fire(started(it, route, prompt))
+
+
+def started(it: Workshop, route: Route, prompt: str) -> StepStarted:
+    """The next execution of the step, as it is recorded."""
+    run, step = it.run, it.run.step
+    return StepStarted(
+        step=step.id,
+        number=run.number + 1,
+        model=route.primary,
+        role=step.role,
+        executor=str(step.executor),
+        prompt=Blob(prompt),
     )
-    return None
 
 
 def routed(it: Workshop, route: Route) -> StepRouted:

@@ -328,7 +328,6 @@ class Conforming:
         """Generate until the suite passes, or the attempts are used."""
         room, assignment = self.room, self.assignment
         assert assignment.suite is not None
-        guard, redact = room.bus.guard, room.bus.redact
         engine = NestedOrchestrator(
             generator=self.model.generator,
             evaluator=assignment.suite,
@@ -345,7 +344,6 @@ class Conforming:
             refuse_secrets=room.refuses_secrets,
             parent=assignment.parent,
         )
-        room.bus.guard, room.bus.redact = guard, redact  # one more coat with each run would never come off
         if known is None:
             spec = MergedSpec(name=assignment.child_id.replace(".", "-"), intent=assignment.prompt)
             await engine.arun(spec, run_id=assignment.child_id)

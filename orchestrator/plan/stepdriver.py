@@ -12,7 +12,7 @@ from orchestrator.closing import conclude
 from orchestrator.generating import InterruptionError
 from orchestrator.plan.account import BudgetReachedError
 from orchestrator.plan.contextbus import MissingArtifactsError
-from orchestrator.plan.correcting import correct, routed
+from orchestrator.plan.correcting import correct, routed, started
 from orchestrator.plan.executing import execute
 from orchestrator.plan.executors import WorkDeniedError
 from orchestrator.plan.outputs import told
@@ -22,10 +22,9 @@ from orchestrator.plan.verifying import verify
 from orchestrator.plan.workshop import Workshop
 from orchestrator.supervision import Supervisor
 from orchestrator.wording import describe
-from orchestrator_events.blob import Blob
 from orchestrator_events.errors import JournalError
 from orchestrator_events.execution import ExecutionFailed, OrchestratorComplete
-from orchestrator_events.plan import StepBlocked, StepRequested, StepStarted
+from orchestrator_events.plan import StepBlocked, StepRequested
 from orchestrator_states.plan import StepState
 
 __all__ = ["drive_step"]
@@ -81,7 +80,7 @@ async def advance(it: Workshop) -> None:
 
 async def begin(it: Workshop) -> None:
     """Choose who does the step, build its prompt, ask the gate, and commit the intent."""
-    run, step = it.run, it.run.step
+    step = it.run.step
     inputs = it.inputs()
     route = it.parts.policy.route(situation_of(step), step.model)
     prompt = it.parts.prompter.first(it.plan, told(step), inputs)
@@ -89,17 +88,7 @@ async def begin(it: Workshop) -> None:
     if ruling.deny is not None:
         return it.fire(StepBlocked(step=step.id, reason=f"denied: {ruling.deny.reason}"))
     it.fire(routed(it, route))
-    it.fire(
-        StepStarted(
-            step=step.id,
-            number=run.number + 1,
-            model=route.primary,
-            role=step.role,
-            executor=str(step.executor),
-            prompt=Blob(prompt),
-        )
-    )
-    return None
+    return it.fire(started(it, route, prompt))
 
 
 async def close(it: Workshop, status: str = "", reason: str = "") -> None:

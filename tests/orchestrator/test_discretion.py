@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator import Orchestrator
 from orchestrator.agent import Agent
+from orchestrator.discretion import DiscreetGuard
 from orchestrator.ports import Approver
 from orchestrator.redaction import Secrets
 from orchestrator.testing import ScriptedEvaluator, ScriptedGenerator, ScriptedProvider
@@ -17,6 +18,7 @@ from orchestrator.workflow.domain import Domain
 from orchestrator.workflow.engine import Workflow
 from orchestrator.workflow.phases import PhaseOutcome
 from orchestrator_events.bus import Bus
+from orchestrator_events.subscribers.guard import guard_budget
 
 KEY = "sk-3fa85f64"
 SECRETS = Secrets({"key": KEY})
@@ -65,3 +67,12 @@ def test_neither_the_log_nor_the_person_asked_is_shown_a_secret(
     failure = bus.failure("host", "attempt:failed", ValueError(f"refused: {KEY}"))
     assert (person.asked, failure.error) == (["Send [redacted key]?"], "ValueError: refused: [redacted key]")
     assert [KEY in record.getMessage() for record in caplog.records] == [False]
+
+
+def test_engines_that_share_a_bus_clean_a_request_once() -> None:
+    """However many engines use a bus, its guard is asked about a request without secrets, cleansed one time."""
+    bus = Bus()
+    for _ in range(3):
+        orchestrator(bus, Person())
+    assert isinstance(bus.guard, DiscreetGuard)
+    assert bus.guard.guard is guard_budget

@@ -40,10 +40,7 @@ class ConformanceWork:
 
     async def drive(self, host: ComponentHost, child_id: str, budget: Budget, parent: Parent, known: bool) -> None:  # noqa: FBT001 -- see the port
         """Run, or resume."""
-        guard = host.bus.guard
         engine = attrs.evolve(self.orchestrator, budget=budget, **shared(host, self.orchestrator))
-        if host.secrets is not None:
-            host.bus.guard = guard  # it is discreet already: one more coat with each child would never come off
         if known:
             await engine.aresume(child_id)
         else:
