@@ -16,6 +16,8 @@ __all__ = ["LabelPlace", "label_place", "title_place"]
 
 CLEARANCE = 4
 BESIDE = 8
+OWN = CLEARANCE - 1
+"""Room between a label and the lines of its own arrow: above or below a level leg it has just that."""
 BELOW_PRICE = 10
 STEEP_PRICE = 12
 LEFT_PRICE = 4
@@ -46,7 +48,7 @@ def label_place(points: Sequence[Point], lines: Sequence[str], closed: Sequence[
         if best and best.price <= place.price:
             break
         spacious = place.area.grown(CLEARANCE)
-        if any(spacious.overlaps(area) for area in closed) or any(place.area.overlaps(leg) for leg in own):
+        if any(spacious.overlaps(area) for area in closed) or any(place.area.grown(OWN).overlaps(leg) for leg in own):
             continue
         is_lonely = not any(place.area.grown(LONELY).overlaps(area) for area in closed)
         if best is None or place.price + (0 if is_lonely else CROWDED_PRICE) < best.price:
