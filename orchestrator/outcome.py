@@ -90,10 +90,11 @@ class RunReport(RecordedResult):
             "is_pinned": self.is_pinned,
             "attempts": self.attempts,
             "generator_invocations": self.generator_invocations,
+            "usage": attrs.asdict(self.usage),
             "closest": None if closest is None else attempt_json(closest),
             "history": [attempt_json(attempt) for attempt in self.history],
             "errors": list(self.errors),
-            **self.measured_json(),
+            "journal_head": self.head_json(),
         }
 
 

@@ -65,7 +65,6 @@ class RecordedResult:
             digest = chain_digest(digest, encode(record))
         return Head(digest, len(self.records))
 
-    def measured_json(self) -> dict[str, JSON]:
-        """What was used, and the head, as plain data."""
-        head = self.journal_head
-        return {"usage": attrs.asdict(self.usage), "journal_head": {"digest": head.digest, "count": head.count}}
+    def head_json(self) -> dict[str, JSON]:
+        """The head as plain data."""
+        return attrs.asdict(self.journal_head)

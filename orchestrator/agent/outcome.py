@@ -59,10 +59,11 @@ class AgentRunReport(RecordedResult):
             "answer": self.answer,
             "turns": self.turns,
             "tool_calls": self.tool_calls,
+            "usage": attrs.asdict(self.usage),
             "messages": [dict(message) for message in self.messages],
             "actions": [record.line for record in self.actions],
             "verification": {"last": counts(self.last_verification), "best": counts(self.best_verification)},
-            **self.measured_json(),
+            "journal_head": self.head_json(),
         }
 
 

@@ -80,7 +80,8 @@ class PlanReport(RecordedResult):
             "open_risks": list(self.open_risks),
             "decisions": list(self.decisions),
             "next": self.next_command,
-            **self.measured_json(),
+            "usage": attrs.asdict(self.usage),
+            "journal_head": self.head_json(),
         }
 
 

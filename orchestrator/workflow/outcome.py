@@ -11,6 +11,7 @@ from orchestrator.jsondata import JSON
 from orchestrator.outcome import DISCLAIMER
 from orchestrator.recordedresult import RecordedResult
 from orchestrator.workflow.decisions import Decision
+from orchestrator.workflow.messages import grounds_in
 from orchestrator.workflow.todos import TodoView
 from orchestrator_events.errors import OrchestratorError
 
@@ -60,7 +61,8 @@ class WorkflowReport(RecordedResult):
             "state": dict(self.state),
             "todos": None if self.todos is None else attrs.asdict(self.todos),
             "executions": dict(self.executions),
-            **self.measured_json(),
+            "usage": attrs.asdict(self.usage),
+            "journal_head": self.head_json(),
         }
 
 
@@ -81,7 +83,12 @@ class WorkflowPaused(WorkflowReport):
     def as_json(self) -> dict[str, Any]:
         """The report with what has to be decided."""
         decision = self.decision
-        waiting = {"about": decision.about, "message": decision.message, "options": list(decision.options)}
+        waiting = {
+            "about": decision.about,
+            "message": decision.message,
+            "options": list(decision.options),
+            "details": [line.text for line in grounds_in(self.records)],
+        }
         return {**super().as_json(), "decision": waiting}
 
 
