@@ -51,6 +51,7 @@ def test_exhausted_as_plain_data() -> None:
         "passed": ["a"],
         "failing": [{"id": "b", "status": "failed", "message": "0 != 1", "severity": ""}],
         "error": "",
+        "remedy": "",
         "answer": None,
         "extraction": "",
         "generator_isolation": "none (in-process)",
@@ -67,6 +68,7 @@ def test_exhausted_as_plain_data() -> None:
         "passed": [],
         "failing": [],
         "error": "OSError: down",
+        "remedy": "",
         "evaluator_isolation": "",
         "integrity": "",
         "charge": {
