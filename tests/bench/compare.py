@@ -30,6 +30,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "memory": (
         ("plain while loop", "base", "peer_baseline.py", "memory", ()),
         ("ours: history, budget, log an attempt", OURS, "peer_ours.py", "memory", ()),
+        ("no engine: what is asked for, in one function", OURS, "peer_floor.py", "memory", ()),
         ("ours: history and budget alone", OURS, "peer_ours.py", "memory_bare", ()),
         ("ours: every record rendered", OURS, "peer_ours.py", "memory_records", ()),
         ("ours: sync callables in threads", OURS, "peer_ours.py", "memory_sync", ()),
