@@ -6,6 +6,7 @@ import attrs
 
 from orchestrator.closing import commit
 from orchestrator.execution import Execution
+from orchestrator.generating import InterruptionError
 from orchestrator.ports import Approver
 from orchestrator.run import Run
 from orchestrator.supervision import DeadlineError, Supervisor
@@ -16,7 +17,15 @@ from orchestrator_events.event import Gate
 from orchestrator_events.execution import ApprovalAnswered, ApprovalRequested, ExecutionCancelled
 from orchestrator_events.run import BudgetExhausted
 
-__all__ = ["ask", "denied"]
+__all__ = ["NobodyToAskError", "ask", "denied", "is_approved"]
+
+
+class NobodyToAskError(InterruptionError):
+    """A person's approval is needed, and nobody is there to be asked: the question is left open."""
+
+    def __init__(self, prompt: str) -> None:
+        self.prompt = prompt
+        super().__init__(f"nobody is there to approve; go on where somebody can answer: {prompt}")
 
 
 async def ask(bus: Bus, approver: Approver | None, run: Execution, supervisor: Supervisor, gate: Gate) -> Ruling:
@@ -33,9 +42,21 @@ async def ask(bus: Bus, approver: Approver | None, run: Execution, supervisor: S
 
 
 async def is_approved(
-    bus: Bus, approver: Approver | None, run: Execution, supervisor: Supervisor, gate: Gate, prompt: str
+    bus: Bus,
+    approver: Approver | None,
+    run: Execution,
+    supervisor: Supervisor,
+    gate: Gate,
+    prompt: str,
+    *,
+    waits: bool = False,
 ) -> bool:
-    """Commit the question, wait for the person, record the answer; silence, an error and nobody are a no."""
+    """Commit the question, wait for the person, record the answer; silence and an error are a no.
+
+    So is nobody to ask, unless the run waits for somebody: then NobodyToAskError is raised, and no answer recorded.
+    """
+    if waits and approver is None:
+        raise NobodyToAskError(prompt)
     run.fire(ApprovalRequested(gate=gate.name, prompt=prompt))
     await commit(bus, run)
     yes, answer = False, "nobody to ask"
@@ -48,6 +69,9 @@ async def is_approved(
                 is True
             )
             answer = "yes" if yes else "no"
+        except NobodyToAskError:
+            if waits:
+                raise
         except DeadlineError:
             answer = "no answer in time"
         except Exception as error:  # noqa: BLE001 -- an approver that fails has not approved

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-__all__ = ["EXCERPT_CHARACTERS", "excerpt", "inert", "tail"]
+__all__ = ["EXCERPT_CHARACTERS", "excerpt", "in_short", "inert", "tail"]
 
 EXCERPT_CHARACTERS: Final = 4_000
 """Longest excerpt unless another limit is given, in characters."""
@@ -43,6 +43,25 @@ def inert(text: str) -> str:
     return "".join(
         character for character in plain if character in "\n\t" or unicodedata.category(character) not in _UNSEEN
     )
+
+
+def in_short(text: str, limit: int, ellipsis: str = "…") -> str:
+    """The text, inert, on one line of at most `limit` characters.
+
+    Of several lines that are too long for that, the first and the last are kept: programs say last what went wrong.
+    """
+    lines = [line for each in inert(text).splitlines() if (line := " ".join(each.split()))]
+    whole = " ".join(lines)
+    if len(whole) <= limit or len(lines) < 2:  # noqa: PLR2004 -- a first and a last
+        return cut(whole, limit, ellipsis)
+    room = limit - len(ellipsis) - 2
+    last = cut(lines[-1], room - min(len(lines[0]), room // 2), ellipsis)
+    return f"{cut(lines[0], room - len(last), ellipsis)} {ellipsis} {last}"
+
+
+def cut(line: str, limit: int, ellipsis: str) -> str:
+    """The beginning of a line that is too long."""
+    return line if len(line) <= limit else line[: max(0, limit - len(ellipsis))] + ellipsis
 
 
 def tail(data: bytes, limit: int = EXCERPT_CHARACTERS) -> str:

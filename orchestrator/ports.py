@@ -172,7 +172,7 @@ class Strategy(Protocol):
 
 
 class Approver(Protocol):
-    """Asks a person. Silence and errors are a no."""
+    """Asks a person. Silence and errors are a no; NobodyToAskError lets a plan wait until somebody is there."""
 
     async def approve(self, run_id: str, prompt: str) -> bool:
         """Whether the person said yes."""

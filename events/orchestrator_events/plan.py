@@ -84,6 +84,7 @@ class PlanLocked(Fact):
 
     name: ClassVar[str] = "plan:locked"
     digest: Annotated[str, "SHA-256 of the plan as RFC 8785 JSON."]
+    by: Annotated[str, "Who locked it."]
 
 
 @attrs.frozen(kw_only=True)
@@ -102,6 +103,7 @@ class PlanAmended(Fact):
     reason: Annotated[str, "Why, in words."]
     difference: Annotated[Blob, "What changed, in words."]
     plan: Annotated[Blob, "The plan as RFC 8785 JSON."]
+    by: Annotated[str, "Who amended it."]
 
 
 @attrs.frozen(kw_only=True)
@@ -118,7 +120,8 @@ class PlanAbandoned(Fact):
     """The plan is given up."""
 
     name: ClassVar[str] = "plan:abandoned"
-    reason: Annotated[str, "Who gave it up and why."]
+    reason: Annotated[str, "Why, in words."]
+    by: Annotated[str, "Who gave it up."]
 
 
 @attrs.frozen(kw_only=True)
@@ -215,6 +218,7 @@ class WorkStarted(Fact):
     executor: Annotated[str, "generator, agent or conformance."]
     prompt: Annotated[Blob, "The prompt as sent."]
     reservation: Annotated[Reservation, "What of the plan's budget is set aside for it."]
+    again: Annotated[str, "Why the same is asked again, as an answer could not be read; empty the first time."] = ""
     decisions: Annotated[tuple[DecisionTaken, ...], "What subscribers changed in the request."] = ()
 
 
@@ -323,8 +327,10 @@ class StepFailed(Fact):
 
 @attrs.frozen(kw_only=True)
 class StepUnblocked(Fact):
-    """An amended plan lets the step begin anew."""
+    """The step begins anew: the plan was amended, or somebody has mended what stood in its way."""
 
     name: ClassVar[str] = "step:unblocked"
     step: Annotated[str, "Id of the step."]
-    digest: Annotated[str, "SHA-256 of the plan that was locked since."]
+    digest: Annotated[str, "SHA-256 of the plan that is locked."]
+    reason: Annotated[str, "What was mended, in words; empty where the plan was amended."] = ""
+    by: Annotated[str, "Who lets it begin anew; empty where the plan was amended."] = ""

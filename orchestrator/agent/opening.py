@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from orchestrator.agent.invocation import Invocation, Parts, StoppedError
 from orchestrator.agent.ports import Provider
 from orchestrator.errors import IsolationRefusedError
-from orchestrator.isolating import isolation_of
+from orchestrator.isolating import is_isolating, isolation_of
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.execution import IsolationEstablished
 from orchestrator_events.isolation import IN_PROCESS, LEVELS
@@ -50,9 +50,14 @@ async def open_invocation(it: Invocation) -> None:
 
 
 async def isolation(parts: Parts) -> IsolationEstablished:
-    """What holds the tools and the verifier in: of several tools, the one that is held least."""
+    """What holds the tools, the providers that can say so, and the verifier in: of several, what is held least."""
     required = parts.require_isolation
     held = [await isolation_of(tool, f"the tool {name}", required) for name, tool in parts.tools.items()]
+    held += [
+        await isolation_of(provider, f"the provider {name}", required)
+        for name, provider in parts.providers.items()
+        if is_isolating(provider)
+    ]
     weakest = min(held, key=lambda each: LEVELS.index(each.level), default=IN_PROCESS)
     verifier = weakest
     if parts.verifier is not None:

@@ -112,10 +112,10 @@ def goes_on_in(run: Execution, left: str) -> str:
     """The open state that a resumed run goes on in: the one that was left, or the one that its table names."""
     table = run.machine.table
     is_noted = any(each.event == ExecutionResumed.name and run.state in each.states for each in table.notes)
-    if run.state not in table.resting or not left or is_noted:
+    if run.state not in table.resting or is_noted:
         return run.state  # a run that waits where it rests, a paused workflow, goes on waiting there
     named = [row for row in table.rows if row.event == ExecutionResumed.name and run.state in row.sources]
-    return str(named[0].target) if len(named) == 1 and not named[0].where else left
+    return str(named[0].target) if len(named) == 1 and not named[0].where else left or run.state
 
 
 def abandonment_of(run: Execution, into: str) -> list[type[Event]]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.agent.run import AgentRun
 from orchestrator.nesting import charged_by
+from orchestrator.plan.measuring import measured_us
 from orchestrator.plan.planrun import PlanRun, read_step, recorded_plan, written_step
-from orchestrator.plan.recorded import lifecycle_of, review_in
+from orchestrator.plan.recorded import lifecycle_of, review_in, step_run_id
 from orchestrator.plan.steprun import StepRun
 from orchestrator.run import Run
 from orchestrator_events.budget import Budget, Charge
-from orchestrator_events.execution import BudgetRaised, ChildEnded, ExecutionStart
+from orchestrator_events.execution import BudgetRaised, ChildEnded, ExecutionEnd, ExecutionInterrupted, ExecutionStart
 from orchestrator_events.plan import (
     FollowUpAdded,
     PlanAmended,
@@ -24,6 +26,7 @@ from orchestrator_events.plan import (
     WorkFinished,
     WorkStarted,
 )
+from orchestrator_events.record import Record
 from orchestrator_events.run import BudgetOverrun
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ def worked(parent: Followed, children: Mapping[str, Followed]) -> Iterator[tuple
         yield from locked(parent, steps)
         yield from followed(parent, steps)
         yield from within(parent, steps)
+        yield from timed(parent, steps)
 
 
 def paid(parent: Followed, children: Mapping[str, Followed]) -> Iterator[tuple[int, str]]:
@@ -158,8 +162,38 @@ def locked(parent: Followed, steps: Mapping[str, Followed]) -> Iterator[tuple[in
                     0,
                     f"the child {child_id!r:.80} executes, at its record {record.sequence}, what no locked plan says",
                 )
-            if isinstance(event, StepUnblocked) and event.digest not in digests:
-                yield 0, f"the child {child_id!r:.80} was unblocked by {event.digest:.80}, which was never locked"
+            if isinstance(event, StepUnblocked):
+                yield from (
+                    (0, f"the child {child_id!r:.80} {why}") for why in unblocked(parent, record, event, digests)
+                )
+
+
+def unblocked(parent: Followed, record: Record, event: StepUnblocked, digests: set[str]) -> Iterator[str]:
+    """A step begins anew under a plan that was amended since, or because somebody says what was mended."""
+    if event.digest not in digests:
+        yield f"was unblocked by {event.digest:.80}, which was never locked"
+    if bool(event.reason.strip()) != bool(event.by):
+        yield "begins anew for no reason, or by nobody"
+    last = [digest for count, digest in ends_of(parent, record.run_id) if count < record.sequence][-1:]
+    if not event.reason and event.digest in last:
+        yield "begins anew under the plan that it ended under, for no reason"
+
+
+def ends_of(parent: Followed, child_id: str) -> list[tuple[int, str]]:
+    """How many records a step had each time that it came to rest, and the digest of the plan locked then."""
+    found: list[tuple[int, str]] = []
+    count, digest = 0, ""
+    for record in parent.records:
+        match record.event:
+            case ChildEnded() as event if event.child_id == child_id:
+                count = event.count
+            case PlanLocked() as event:
+                digest = event.digest
+            case StepSettled() as event if step_run_id(parent.export.run_id, event.step) == child_id:
+                found.append((count, digest))
+            case _:
+                pass
+    return found
 
 
 def locks_of(parent: Followed) -> tuple[set[str], set[str]]:
@@ -207,6 +241,30 @@ def within(parent: Followed, steps: Mapping[str, Followed]) -> Iterator[tuple[in
         caps = [getattr(budget, name) for budget in budgets_of(parent)]
         if None not in caps and spent > max(caps) and name not in noted:
             yield 0, f"the plan used {spent} {name.replace('_', ' ')}, its budget is {max(caps)}"
+
+
+def timed(parent: Followed, steps: Mapping[str, Followed]) -> Iterator[tuple[int, str]]:
+    """An invocation that was cut off is charged at least the time that the work finished in it took."""
+    carried_us, began, before = 0, 0, 0
+    for record in parent.records:
+        match record.event:
+            case ExecutionStart():
+                before, began = began, record.at
+            case ExecutionInterrupted() as event:
+                done = [each for child in steps.values() for each in until_resumed(child, record.at)]
+                least_us = carried_us + measured_us(done, before, record.at)
+                if event.active_us < least_us:
+                    yield record.sequence, f"charges {event.active_us} microseconds, the steps' records show {least_us}"
+                carried_us = event.active_us
+            case ExecutionEnd() as event:
+                carried_us = event.active_us
+            case _:
+                pass
+
+
+def until_resumed(child: Followed, at: int) -> Iterator[Record]:
+    """A step's records up to where it was taken up again after a time; its stamps may go back, as clocks do."""
+    return takewhile(lambda each: each.at <= at or not isinstance(each.event, ExecutionStart), child.records)
 
 
 def sums(charges: Sequence[Charge]) -> dict[str, int]:

@@ -8,7 +8,7 @@ import attrs
 
 from orchestrator.plan.difference import difference
 from orchestrator.plan.plan import Plan
-from orchestrator.plan.planrun import PlanRun, read_step, recorded_plan
+from orchestrator.plan.planrun import PlanRun, awaited, read_step, recorded_plan
 from orchestrator.plan.recorded import review_in, step_run_id
 from orchestrator.plan.review import Review, ReviewStatus, read_review
 from orchestrator.plan.vocabulary import Risk
@@ -16,6 +16,7 @@ from orchestrator_events.blob import Blob
 from orchestrator_events.execution import ChildStarted, ExecutionStart
 from orchestrator_events.plan import (
     FollowUpAdded,
+    PlanAbandoned,
     PlanAmended,
     PlanCompleted,
     PlanDrafted,
@@ -62,8 +63,8 @@ class PlanLife:
                 yield from self.accounts(run, event)
             case ChildStarted() | StepSettled() | FollowUpAdded() as event:
                 yield from steps(run, event)
-            case PlanCompleted() | ReleasePrepared() as event:
-                yield from completes(run, event)
+            case PlanCompleted() | ReleasePrepared() | PlanAbandoned() as event:
+                yield from ends(run, event)
             case _:
                 pass
 
@@ -112,6 +113,8 @@ def locks(run: PlanRun, event: PlanLocked) -> Iterator[str]:
         yield f"locks {event.digest:.80}, the plan in force is {run.current.digest}: it was changed unseen"
     if not run.reviewer:
         yield "locks a plan that nobody approved"
+    if not event.by:
+        yield "is locked by nobody"
 
 
 def amends(run: PlanRun, event: PlanAmended, old: Plan, new: Plan) -> Iterator[str]:
@@ -121,6 +124,8 @@ def amends(run: PlanRun, event: PlanAmended, old: Plan, new: Plan) -> Iterator[s
         yield "amends nothing"
     if text_of(event.difference) != "\n".join(change.lines()):
         yield "tells another difference than there is between the plans"
+    if not event.by or not event.reason.strip():
+        yield "is an amendment by nobody, or for no reason"
     touched = {*change.removed, *(each.step_id for each in change.changed)} & set(run.completed)
     if touched:
         yield f"changes {', '.join(sorted(touched)):.200}, which is completed"
@@ -147,7 +152,7 @@ def begins(run: PlanRun, event: ChildStarted) -> Iterator[str]:
         return
     if run.state != PlanState.EXECUTING:
         yield f"begins step {step.id} of a plan that is {run.state}"
-    missing = [each for each in step.depends_on if each not in run.completed]
+    missing = [each for each in awaited(run, step) if each not in run.completed]
     if missing:
         yield f"begins step {step.id} before {', '.join(missing):.200}"
 
@@ -176,8 +181,12 @@ def follows(run: PlanRun, event: FollowUpAdded) -> Iterator[str]:
         yield f"follows up step {event.step!r:.80}, which is not completed"
 
 
-def completes(run: PlanRun, event: PlanCompleted | ReleasePrepared) -> Iterator[str]:
-    """Every step is completed, in the order that is told; what is prepared for the rollout was published."""
+def ends(run: PlanRun, event: PlanCompleted | ReleasePrepared | PlanAbandoned) -> Iterator[str]:
+    """Every step is completed, in the order told, and what is prepared was published; or somebody gave the plan up."""
+    if isinstance(event, PlanAbandoned):
+        if not event.by:
+            yield "is given up by nobody"
+        return
     if isinstance(event, ReleasePrepared):
         unpublished = [path for path in event.paths if path not in run.artifacts]
         if unpublished:

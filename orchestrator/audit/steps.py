@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from orchestrator.plan.gates import judge, required_gates
-from orchestrator.plan.outputs import artifacts_of
+from orchestrator.plan.outputs import artifacts_of, shown
 from orchestrator.plan.planrun import read_step
 from orchestrator.plan.recorded import MAKING, MOST_FIXES, OUTCOMES, approvals_of, evidence_in, review_in, reviews_of
 from orchestrator.plan.review import ReviewStatus, read_review, review_faults
@@ -114,6 +114,8 @@ def begun_work(run: StepRun, event: WorkStarted) -> Iterator[str]:
     """The number, the model and the reservation of work that begins."""
     if event.number != run.number:
         yield f"is work of execution {event.number}, under way is {run.number}"
+    if bool(event.again) != (run.work_of(event.purpose, event.number) is not None):
+        yield f"is {event.purpose} {'again' if event.again else 'once more without a reason'}, which does not fit"
     if event.reservation.key in run.ledger.holds:
         yield f"holds for {event.reservation.key!r:.80}, which is in flight already"
     route, begun = run.route, run.begun
@@ -213,6 +215,9 @@ def reviews(run: StepRun, event: StepReviewed) -> Iterator[str]:
 def publishes(run: StepRun, event: ArtifactPublished) -> Iterator[str]:
     """A file is one of those in the step's output, and reviewed once the review approved it."""
     files = artifacts_of(run)
+    if not files and run.executed is not None:
+        name = f"step_{run.step.id}_output.{run.number}.md"
+        files = {name: shown(run.executed.output.data.decode(), run.executed.form)}
     if not any(event.path.endswith(f"/{name}") and text == event.content.data.decode() for name, text in files.items()):
         yield f"publishes {event.path!r:.120}, which is not in the step's output"
     is_approved = run.reviewed is not None and run.reviewed.outcome == "approved"

@@ -17,6 +17,7 @@ from orchestrator_events.budget import Reservation
 from orchestrator_events.record import Record
 from orchestrator_events.workflow import (
     CascadeDetected,
+    DecisionNeeded,
     DecisionTakenByUser,
     PhaseFailed,
     PhaseFinished,
@@ -60,10 +61,8 @@ class WorkflowSteps:
                 yield from cascades(run, event)
             case SubagentSpawned() | SubagentFinished() as event:
                 yield from accounts(run, event)
-            case DecisionTakenByUser() as event:
-                decision = run.decision
-                if decision is None or event.choice not in (*decision[2], "provide state"):
-                    yield f"chooses {event.choice!r:.80}, which was no option"
+            case DecisionNeeded() | DecisionTakenByUser() as event:
+                yield from decides(run, event)
             case _:
                 pass
 
@@ -130,6 +129,15 @@ def cascades(run: WorkflowRun, event: CascadeDetected) -> Iterator[str]:
     found = failures_in_window(run.outcomes, CascadeRule(event.threshold, event.window))
     if found != event.failures_in_window or found < event.threshold:
         yield f"counts {event.failures_in_window} failures in its window of {event.window}; there are {found}"
+
+
+def decides(run: WorkflowRun, event: DecisionNeeded | DecisionTakenByUser) -> Iterator[str]:
+    """One of the options; before a step was taken, nothing is asked but what was put off."""
+    if isinstance(event, DecisionNeeded):
+        if run.state == "reading" and event != run.postponed:
+            yield f"asks about {event.about!r:.80} before a step was taken, which was not put off"
+    elif run.decision is None or event.choice not in (*run.decision[2], "provide state"):
+        yield f"chooses {event.choice!r:.80}, which was no option"
 
 
 def accounts(run: WorkflowRun, event: SubagentSpawned | SubagentFinished) -> Iterator[str]:

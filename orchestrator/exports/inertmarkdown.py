@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.excerpt import inert
+from orchestrator.excerpt import in_short, inert
 
 __all__ = ["block", "span"]
 
@@ -19,10 +19,10 @@ NOT_A_LANGUAGE = re.compile(r"[^0-9A-Za-z+#-]")
 def span(text: str, limit: int = 300) -> str:
     """The text as a code span on one line, in at most `limit` characters; not for cells of tables.
 
-    An empty text is an empty string, since there is no empty code span.
+    Of several lines that are too long, the first and the last are kept. An empty text is an empty string, since
+    there is no empty code span.
     """
-    line = " ".join(inert(text).split())
-    line = line if len(line) <= limit else f"{line[: limit - 1]}…"
+    line = in_short(text, limit)
     if not line:
         return ""
     fence = "`" * (longest_run(line) + 1)

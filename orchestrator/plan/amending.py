@@ -22,7 +22,9 @@ S = StepState
 UNDER_WAY = (S.EXECUTING, S.VERIFYING, S.REVIEWING, S.FIXING)
 
 
-def amended(run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, studio: Studio) -> Iterator[Event]:
+def amended(
+    run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, by: str, studio: Studio
+) -> Iterator[Event]:
     """The amendment and its decision record.
 
     Raises AmendmentError for another plan, for no change, for a change of what is completed or under way, and while
@@ -33,7 +35,10 @@ def amended(run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, 
         raise AmendmentError(f"the plan is {old.plan_id}, the amendment is of {new.plan_id}: keep the plan's id")
     change = difference(old, new)
     if change.is_empty:
-        raise AmendmentError("the amendment changes nothing: change the plan first")
+        raise AmendmentError(
+            "the amendment changes nothing: change the plan first, or, where what stood in a step's way is mended, "
+            "retry the step: `plan resume --retry`"
+        )
     if not reason.strip():
         raise AmendmentError("an amendment needs a reason: say why the plan is changed")
     change.require_untouched(run.completed)
@@ -45,7 +50,7 @@ def amended(run: PlanRun, steps: Mapping[str, StepRun], new: Plan, reason: str, 
             raise AmendmentError(f"there is a follow-up step {step.id} already: choose another id", step.id)
     lines = "\n".join(change.lines())
     with_steps(new, list(run.followups.values()))  # raises PlanError where the two do not fit
-    yield PlanAmended(reason=reason, difference=Blob(lines), plan=Blob(new.canonical))
+    yield PlanAmended(reason=reason, difference=Blob(lines), plan=Blob(new.canonical), by=by)
     record = DecisionRecord(
         title=f"Amendment {len(run.amendments) + 1} of plan {old.plan_id}",
         context=reason,

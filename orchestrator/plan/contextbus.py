@@ -3,6 +3,7 @@
     STATE/state.json, STATE/state.previous.json     the state, and the one before
     STATE/STATE.md                                  the same for people
     RUNS/<run>/step_<id>_output.md                  the newest output; step_<id>_output.<attempt>.md are all of them
+    RUNS/<run>/step_<id>_other.<attempt>.md         of two outputs that were compared, the one that was not chosen
     RUNS/<run>/step_<id>_review.json                reviews, in the same way
     RUNS/<run>/step_<id>_qa.<attempt>.<n>.json      a record of evidence, and as .log the output that it is of
     RUNS/<run>/step_<id>_artifacts/<attempt>/<name> named outputs
@@ -37,7 +38,7 @@ from orchestrator.plan.routing import Policy
 from orchestrator.plan.steprompt import Input
 from orchestrator.plan.studiopaths import CONTRACTS, STUDIO_PATHS, StudioPathsError, path_faults, previous_path
 from orchestrator.plan.studiostate import Artifact, Contract, StudioState, read_state, state_page
-from orchestrator.plan.vocabulary import IDENTIFIER, is_artifact_name, is_identifier
+from orchestrator.plan.vocabulary import IDENTIFIER, is_artifact_name, is_identifier, output_name
 from orchestrator.prompt import shorten
 from orchestrator_events.errors import OrchestratorError
 
@@ -196,6 +197,16 @@ class ContextBus:
         """Keep a step's output, attempts counted from 1; gives its path. Outputs of earlier attempts stay."""
         return self.save(self.prefix(run_id, step_id, attempt), attempt, "output.md", encoded(text))
 
+    def save_other(self, run_id: str, step_id: str, attempt: int, text: str) -> str:
+        """Keep the output of a dual run that was not chosen; gives its path."""
+        path = self.other_path(run_id, step_id, attempt)
+        self.files.write(path, encoded(text))
+        return path
+
+    def other_path(self, run_id: str, step_id: str, attempt: int) -> str:
+        """Where the output of a dual run lies that was not chosen."""
+        return f"{self.prefix(run_id, step_id, attempt)}_other.{attempt}.md"
+
     def save_review(self, run_id: str, step_id: str, attempt: int, review: Review) -> str:
         """Keep a review, by default beside the output; gives its path."""
         prefix = self.prefix(run_id, step_id, attempt, self.reviews_path)
@@ -223,7 +234,7 @@ class ContextBus:
     ) -> StudioState:
         """Keep the named outputs of a step, unreviewed; gives the state that knows them, which is not written yet."""
         folder = f"{self.prefix(run_id, step_id, attempt)}_artifacts/{attempt}"
-        artifacts = dict(state.artifacts)
+        artifacts = but_of(state, step_id)
         for name, text in outputs.items():
             data = encoded(text)
             path = f"{folder}/{name}"
@@ -231,6 +242,17 @@ class ContextBus:
             digest = sha256(data).hexdigest()
             artifacts[name] = Artifact(path=path, step=step_id, run=run_id, attempt=attempt, sha256=digest)
         return attrs.evolve(state, artifacts=artifacts)
+
+    def publish_output(self, state: StudioState, run_id: str, step_id: str, attempt: int) -> StudioState:
+        """The state that knows a step's whole output, which was saved before; unreviewed, and not written yet."""
+        path = self.output_path(run_id, step_id, attempt)
+        digest = sha256(self.files.read(path) or b"").hexdigest()
+        artifact = Artifact(path=path, step=step_id, run=run_id, attempt=attempt, sha256=digest)
+        return attrs.evolve(state, artifacts={**but_of(state, step_id), output_name(step_id): artifact})
+
+    def output_path(self, run_id: str, step_id: str, attempt: int) -> str:
+        """Where the output of one attempt stays."""
+        return f"{self.prefix(run_id, step_id, attempt)}_output.{attempt}.md"
 
     def accept(self, state: StudioState, step_id: str) -> StudioState:
         """The state once a step's outputs are reviewed; those named CONTRACTS/ are checked and put with the contracts.
@@ -284,6 +306,11 @@ class ContextBus:
         if attempt < 1:
             raise ValueError(f"attempt is {attempt}: attempts count from 1")
         return f"{folder or self.runs_path}/{run_id}/step_{step_id}"
+
+
+def but_of(state: StudioState, step_id: str) -> dict[str, Artifact]:
+    """The artifacts of all other steps: what an earlier attempt made, and this one does not, no review approves."""
+    return {name: each for name, each in state.artifacts.items() if each.step != step_id}
 
 
 def checked_contract(name: str, text: str, digest: str) -> Contract:

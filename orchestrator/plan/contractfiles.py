@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -22,11 +24,15 @@ from orchestrator.faults import Fault
 from orchestrator.jsondata import JSON
 from orchestrator.wording import describe
 
-__all__ = ["ContractCheck", "ContractKind", "Verdict", "check_contract"]
+__all__ = ["ContractCheck", "ContractKind", "Verdict", "check_contract", "why_never_validated"]
 
 MOST_FAULTS: Final = 20
 INSTALL: Final = "install the extra 'contracts' to have it validated"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
+NEEDED: Final = MappingProxyType(
+    {".proto": ("proto_schema_parser",), **dict.fromkeys(SUFFIXES, ("openapi_spec_validator", "jsonschema"))}
+)
+"""Libraries of which one has to be there for a file with this suffix."""
 DEEPEST_BRACES: Final = 60
 LONGEST_PROTO: Final = 262_144
 """Longest file, characters: its parser takes seconds for more."""
@@ -103,7 +109,17 @@ def check_contract(name: str, text: str) -> ContractCheck:
         return tried(ContractKind.PROTOBUF, lambda: proto_faults(text))
     if suffix in SUFFIXES:
         return checked_data(name, text, suffix)
-    return unknown(f"no kind of definition is known for {suffix or 'a name without a suffix'}")
+    return unknown(no_kind(name))
+
+
+def why_never_validated(name: str) -> str:
+    """Why no file of this name can be validated here, whatever it holds; empty where one can."""
+    needed = NEEDED.get(PurePosixPath(name).suffix.lower())
+    if needed is None:
+        return no_kind(name)
+    is_schema = ".schema." in PurePosixPath(name).name
+    libraries = needed[-1:] if is_schema else needed
+    return "" if any(map(find_spec, libraries)) else missing(" or ".join(libraries))
 
 
 def checked_data(name: str, text: str, suffix: str) -> ContractCheck:
@@ -120,6 +136,16 @@ def checked_data(name: str, text: str, suffix: str) -> ContractCheck:
     return unknown("it has neither `openapi` nor `$schema`, so it is data of no known kind")
 
 
+def no_kind(name: str) -> str:
+    """That the suffix tells of no kind."""
+    return f"no kind of definition is known for {PurePosixPath(name).suffix.lower() or 'a name without a suffix'}"
+
+
+def missing(library: str) -> str:
+    """That a library is not there."""
+    return f"{library} is not installed: {INSTALL}"
+
+
 def unknown(reason: str) -> ContractCheck:
     """A check of what nobody here can check."""
     return ContractCheck(kind=ContractKind.UNKNOWN, verdict=Verdict.NOT_VALIDATED, reason=reason)
@@ -130,7 +156,7 @@ def tried(kind: ContractKind, faults: Callable[[], list[Fault]]) -> ContractChec
     try:
         found = faults()
     except ImportError as error:
-        reason = f"{error.name or 'a library'} is not installed: {INSTALL}"
+        reason = missing(error.name or "a library")
         return ContractCheck(kind=kind, verdict=Verdict.NOT_VALIDATED, reason=reason)
     except ReferenceLeavesError as error:
         found = [Fault("", str(error))]

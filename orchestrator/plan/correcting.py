@@ -8,12 +8,13 @@ What a reviewer cannot say, a gate that could not run, a refusal and an interrup
 
 from __future__ import annotations
 
-from orchestrator.plan.gates import GateResult
+from orchestrator.plan.gates import Evidence, GateResult
 from orchestrator.plan.outputs import shown, told
 from orchestrator.plan.recorded import MOST_FIXES, review_in, text_of
 from orchestrator.plan.review import Review
 from orchestrator.plan.routing import Route, situation_of
-from orchestrator.plan.verifying import results_of
+from orchestrator.plan.steprompt import Input
+from orchestrator.plan.verifying import evidence_of, notes_of, results_of
 from orchestrator.plan.workshop import Workshop
 from orchestrator.promptfences import Part
 from orchestrator_events.blob import Blob
@@ -71,17 +72,36 @@ def routed(it: Workshop, route: Route) -> StepRouted:
 def prompt_of(it: Workshop, route: Route) -> str:
     """The prompt of a fix, or of a refactor where it was escalated."""
     run, prompter, step = it.run, it.parts.prompter, told(it.run.step)
-    inputs, previous, review, gates = it.inputs(), made_before(it), asked_for(it), said(it)
+    inputs, previous, review = it.inputs(), made_before(it), asked_for(it)
+    gates, evidence, notes = said(it)
     if route.is_escalated:
         return prompter.escalation(
-            it.plan, step, inputs, previous=previous, failures=run.failures, review=review, gates=gates
+            it.plan,
+            step,
+            inputs,
+            previous=previous,
+            failures=run.failures,
+            review=review,
+            gates=gates,
+            evidence=evidence,
+            notes=notes,
         )
-    return prompter.fix(it.plan, step, inputs, previous=previous, review=review, gates=gates, attempt=run.failures + 1)
+    return prompter.fix(
+        it.plan,
+        step,
+        inputs,
+        previous=previous,
+        review=review,
+        gates=gates,
+        evidence=evidence,
+        notes=notes,
+        attempt=run.failures + 1,
+    )
 
 
 def feedback(it: Workshop) -> list[Part]:
     """All that was said of the last execution; nothing when none has failed."""
-    return it.parts.prompter.feedback(made_before(it), asked_for(it), said(it)) if it.run.failures else []
+    return it.parts.prompter.feedback(made_before(it), asked_for(it), *said(it)) if it.run.failures else []
 
 
 def made_before(it: Workshop) -> str:
@@ -98,9 +118,10 @@ def asked_for(it: Workshop) -> Review | None:
     return None if it.run.reviewed is None else review_in(it.run.reviewed.review)
 
 
-def said(it: Workshop) -> tuple[GateResult, ...]:
-    """What the gates said of the last output."""
-    return () if it.run.verified is None else results_of(it.run)
+def said(it: Workshop) -> tuple[tuple[GateResult, ...], tuple[Evidence, ...], tuple[Input, ...]]:
+    """What the gates said of the last output, what they captured, and what agents noted; nothing before they looked."""
+    run = it.run
+    return ((), (), ()) if run.verified is None else (results_of(run), evidence_of(run), notes_of(run))
 
 
 def why(it: Workshop) -> str:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 
 import attrs
 
+from orchestrator.asking import NobodyToAskError
 from orchestrator.closing import commit, conclude
 from orchestrator.generating import InterruptionError
 from orchestrator.plan.account import Account, BudgetReachedError
+from orchestrator.plan.errors import RootFileError
+from orchestrator.plan.filing import file_run
 from orchestrator.plan.plan import Step
-from orchestrator.plan.planrun import PlanRun, written_step
+from orchestrator.plan.planrun import PlanRun, awaited, written_step
 from orchestrator.plan.recorded import step_run_id
 from orchestrator.plan.releasing import RELEASE_MANAGER, release, release_step
 from orchestrator.plan.resuming import reopen
-from orchestrator.plan.settling import UNSUCCESSFUL, has_ended_under, settled
+from orchestrator.plan.retrying import Retry
+from orchestrator.plan.settling import UNSUCCESSFUL, has_ended_under, is_untold, settled
 from orchestrator.plan.stepdriver import drive_step
 from orchestrator.plan.steprun import StepRun
 from orchestrator.plan.studio import Studio
@@ -52,11 +57,17 @@ class Conductor:
     has_release_manager: bool
     supervisor: Supervisor = attrs.field(init=False)
     lock: asyncio.Lock = attrs.Factory(asyncio.Lock)
+    filing: asyncio.Lock = attrs.Factory(asyncio.Lock)
+    """One at a time, so that no older state replaces a newer one."""
     under_way: dict[str, asyncio.Task[None]] = attrs.Factory(dict[str, "asyncio.Task[None]"])
     visited: set[str] = attrs.Factory(set[str])
     """Steps that came to rest in this invocation."""
     broken: Exception | None = None
     """What made the plan stop beginning steps."""
+    unasked: NobodyToAskError | None = None
+    """That a step waits for somebody to approve it; others go on."""
+    retry: Retry = attrs.field(factory=Retry)
+    """Steps that begin anew though the plan is as it was."""
     is_releasing: bool = False
     """Whether the release manager may work: all others are completed, and what he is shown tells of them."""
 
@@ -68,6 +79,12 @@ class Conductor:
             before = len(self.run.records)
             await commit(self.parts.room.bus, self.run)
             self.studio.take_plan(self.run.records[before:])
+
+    async def file(self) -> None:
+        """Bring the run's folder up to date: whoever kills the plan from here on leaves it as it is now."""
+        async with self.filing:
+            with suppress(RootFileError):  # the journal has it all; the end of the invocation says what is wrong
+                await file_run(self.parts.room.journal, self.studio.bus, self.run, self.steps)
 
     @property
     def is_done(self) -> bool:
@@ -89,7 +106,8 @@ class Conductor:
         """Steps that may begin now, in the plan's order."""
         done = set(self.run.completed)
         taken = done | self.visited | self.under_way.keys() | (frozenset() if self.is_releasing else self.held_back)
-        found = [step for step in self.run.effective.steps if step.id not in taken and done.issuperset(step.depends_on)]
+        run = self.run
+        found = [each for each in run.effective.steps if each.id not in taken and done.issuperset(awaited(run, each))]
         return sorted(found, key=lambda step: step.id not in self.steps)  # what was cut off goes on first
 
 
@@ -99,6 +117,7 @@ async def drive_plan(it: Conductor, supervisor: Supervisor, is_overdue: bool) ->
     run = it.run
     try:
         await it.tell()
+        await it.file()
         await conduct(it)
         if it.is_built and await release_step(it):
             it.is_releasing = True
@@ -124,7 +143,7 @@ async def drive_plan(it: Conductor, supervisor: Supervisor, is_overdue: bool) ->
 
 async def ended(it: Conductor) -> None:
     """Close an invocation that left the plan open."""
-    error = it.broken
+    error = it.broken or it.unasked
     if isinstance(error, BudgetReachedError):
         it.run.fire(BudgetExhausted(limit=error.limit, detail=error.detail))
         return await conclude_plan(it, "", str(error))
@@ -140,10 +159,10 @@ async def conduct(it: Conductor) -> None:
         if it.broken is None:
             for step in it.ready():
                 known = it.steps.get(step.id)
-                if known is not None and has_ended_under(it.run, known):
+                if known is not None and has_ended_under(it.run, known) and is_untold(it.run, known):
+                    await settle(it, known)  # it was cut off before it said so
+                if known is not None and has_ended_under(it.run, known) and step.id not in it.retry.steps:
                     it.visited.add(step.id)
-                    if it.run.settled_at.get(step.id, 0) < it.run.started_at:  # it was cut off before it said so
-                        await settle(it, known)
                 elif len(it.under_way) < it.most_at_once:
                     it.under_way[step.id] = asyncio.ensure_future(stepped(it, step))
         if not it.under_way:
@@ -160,6 +179,8 @@ async def took(it: Conductor, task: asyncio.Task[None]) -> None:
     """See how a step's task ended: an interruption keeps others from beginning, anything else is raised."""
     try:
         task.result()
+    except NobodyToAskError as error:
+        it.unasked = error
     except (InterruptionError, BudgetReachedError) as error:
         it.broken = it.broken or error
         await it.account.close()
@@ -225,11 +246,13 @@ async def opened(it: Conductor, step: Step) -> StepRun:
         run.fire(it.parts.holds.of_step(step.id))
         it.steps[step.id] = run
         return run
-    into = S.PENDING.value if known.state in UNSUCCESSFUL else known.state
+    begins_anew = known.state in UNSUCCESSFUL
+    into = S.PENDING.value if begins_anew else known.state
     reopen(known, room.clock, budget, into, written_step(step))
     known.fire(it.parts.holds.of_step(step.id))
-    if into == S.PENDING and known.number:
-        known.fire(StepUnblocked(step=step.id, digest=it.run.locked_digest))
+    if begins_anew:
+        retry = it.retry if step.id in it.retry.steps else Retry()
+        known.fire(StepUnblocked(step=step.id, digest=it.run.locked_digest, reason=retry.reason, by=retry.by))
     return known
 
 
@@ -253,6 +276,7 @@ async def settle(it: Conductor, step: StepRun) -> None:
     events = await settled(it.parts.room, it.run, step)
     if events:
         await it.tell(*events)
+        await it.file()
 
 
 async def conclude_plan(it: Conductor, status: str = "", reason: str = "") -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +15,20 @@ import attrs
 from orchestrator.blocking import run_blocking
 from orchestrator.closing import conclude
 from orchestrator.discretion import discreet, wire
-from orchestrator.exports.document import export_json
+from orchestrator.errors import DocumentError
 from orchestrator.generating import InterruptionError
 from orchestrator.journal.memory import MemoryJournal
 from orchestrator.paths import refuse_unsafe_run_id
 from orchestrator.plan.account import Account
 from orchestrator.plan.amending import amended
 from orchestrator.plan.checks import Check
+from orchestrator.plan.claims import refuse_claim
 from orchestrator.plan.contextbus import ContextBus
 from orchestrator.plan.discretion import candidate_secrets, texts_of_plan
 from orchestrator.plan.driver import Conductor, drive_plan
-from orchestrator.plan.errors import PlanChangedError, PlanStateError
+from orchestrator.plan.errors import AmendmentError, PlanChangedError, PlanStateError
 from orchestrator.plan.executors import Workroom
+from orchestrator.plan.filing import file_run
 from orchestrator.plan.holds import found_holds
 from orchestrator.plan.models import Model, ModelLike, as_model
 from orchestrator.plan.outcome import PlanEndedError, PlanFailedError, PlanInterruptedError, PlanReport, PlanResult
@@ -33,9 +37,9 @@ from orchestrator.plan.planreview import reviewed_by_model
 from orchestrator.plan.planrun import PlanRun
 from orchestrator.plan.policyfiles import default_policy, load_policy
 from orchestrator.plan.readiness import PlanNotReadyError, readiness_faults
-from orchestrator.plan.recorded import step_run_id
-from orchestrator.plan.reporting import next_command, report_on, trace_page
-from orchestrator.plan.resuming import load_plan_run, load_step_run, reopen
+from orchestrator.plan.reporting import next_command, report_on
+from orchestrator.plan.resuming import load_recorded_plan, reopen
+from orchestrator.plan.retrying import Retry, require_retriable
 from orchestrator.plan.review import Review, ReviewStatus
 from orchestrator.plan.routing import Policy, ReviewKind
 from orchestrator.plan.settling import settled, untold
@@ -75,6 +79,9 @@ __all__ = ["PlanChangedError", "PlanOrchestrator", "PlanStateError"]
 P = PlanState
 BOUND = Budget(attempts=1_000, repeats=None)
 """The budget of a plan for which none is given: runs of models, all steps together."""
+NO_RETRY = Retry()
+SOMEBODY = "somebody"
+"""Who reviewed, locked, amended or abandoned a plan where nobody said it."""
 
 
 def read_plan_or_path(plan: Plan | str | os.PathLike[str]) -> Plan:
@@ -178,25 +185,25 @@ class PlanOrchestrator:
         """`areview` for callers without a loop of their own."""
         return run_blocking(self.areview(review, by))
 
-    def lock(self) -> PlanReport:
+    def lock(self, by: str = "") -> PlanReport:
         """`alock` for callers without a loop of their own."""
-        return run_blocking(self.alock())
+        return run_blocking(self.alock(by))
 
     def run(self) -> PlanResult:
         """`arun` for callers without a loop of their own; blocks until no step can go on."""
         return run_blocking(self.arun())
 
-    def resume(self) -> PlanResult:
+    def resume(self, retry: Iterable[str] = (), reason: str = "", by: str = "") -> PlanResult:
         """`aresume` for callers without a loop of their own; blocks until no step can go on."""
-        return run_blocking(self.aresume())
+        return run_blocking(self.aresume(retry, reason, by))
 
-    def amend(self, plan: Plan | str | os.PathLike[str], reason: str) -> PlanReport:
+    def amend(self, plan: Plan | str | os.PathLike[str], reason: str, by: str = "") -> PlanReport:
         """`aamend` for callers without a loop of their own."""
-        return run_blocking(self.aamend(plan, reason))
+        return run_blocking(self.aamend(plan, reason, by))
 
-    def abandon(self, reason: str) -> PlanReport:
+    def abandon(self, reason: str, by: str = "") -> PlanReport:
         """`aabandon` for callers without a loop of their own."""
-        return run_blocking(self.aabandon(reason))
+        return run_blocking(self.aabandon(reason, by))
 
     def status(self) -> PlanReport:
         """`astatus` for callers without a loop of their own."""
@@ -222,18 +229,20 @@ class PlanOrchestrator:
             review = await reviewed_by_model(run, self.parts.room, account, name, self.models[name])
         told = Blob(json.dumps(review.as_json(), ensure_ascii=False, sort_keys=True))
         is_approved = review.status is ReviewStatus.APPROVED
-        run.fire((PlanReviewed if is_approved else PlanRejected)(review=told, reviewer=by or "somebody"))
+        run.fire((PlanReviewed if is_approved else PlanRejected)(review=told, reviewer=by or SOMEBODY))
 
-    async def alock(self) -> PlanReport:
+    async def alock(self, by: str = "") -> PlanReport:
         """Lock the reviewed plan: from here on its digest says whether it is the same. Raises as `areview` does."""
-        return await self.simple("plan lock", (P.REVIEWED,), lambda run: PlanLocked(digest=run.current.digest))
+        who = by or SOMEBODY
+        return await self.simple("plan lock", (P.REVIEWED,), lambda run: PlanLocked(digest=run.current.digest, by=who))
 
-    async def aabandon(self, reason: str) -> PlanReport:
+    async def aabandon(self, reason: str, by: str = "") -> PlanReport:
         """Give the plan up for good."""
+        given_up = PlanAbandoned(reason=reason, by=by or SOMEBODY)
         states = (P.DRAFT, P.REVIEWED, P.LOCKED, P.EXECUTING, P.AMENDED)
-        return await self.simple("plan abandon", states, lambda _: PlanAbandoned(reason=reason), is_strict=False)
+        return await self.simple("plan abandon", states, lambda _: given_up, is_strict=False)
 
-    async def aamend(self, plan: Plan | str | os.PathLike[str], reason: str) -> PlanReport:
+    async def aamend(self, plan: Plan | str | os.PathLike[str], reason: str, by: str = "") -> PlanReport:
         """Change the plan and record the difference; it has to be reviewed and locked again before it goes on.
 
         Raises AmendmentError for a change of what is completed or under way, or for none at all.
@@ -248,7 +257,7 @@ class PlanOrchestrator:
                 for step in tuple(untold(run, steps)):
                     for event in await settled(self.parts.room, run, step):
                         run.fire(event)
-                for event in tuple(amended(run, steps, new, reason, self.laid_out(run, steps))):
+                for event in tuple(amended(run, steps, new, reason, by or SOMEBODY, self.laid_out(run, steps))):
                     run.fire(event)
 
             report = await self.brief(run, steps, act())
@@ -266,21 +275,41 @@ class PlanOrchestrator:
         """
         return await self.executed("plan run", (P.LOCKED, P.EXECUTING))
 
-    async def aresume(self) -> PlanResult:
-        """Go on with a plan whose execution began: finished steps stay, one in flight goes on where it was."""
-        return await self.executed("plan resume", (P.EXECUTING, P.LOCKED))
+    async def aresume(self, retry: Iterable[str] = (), reason: str = "", by: str = "") -> PlanResult:
+        """Go on with a plan whose execution began: finished steps stay, one in flight goes on where it was.
+
+        The steps in `retry`, blocked or failed, begin anew though the plan is as it was, since what stood in their way
+        is mended; who says so and why is recorded. Raises RetryError for any other, and for those a reviewer blocked.
+        Of a plan that is completed nothing is left to do but to lay out its studio, where a kill came before that.
+        """
+        given = Retry(steps=frozenset(retry), reason=reason, by=by or SOMEBODY)
+        try:
+            return await self.executed("plan resume", (P.EXECUTING, P.LOCKED), given)
+        except PlanStateError as error:
+            if error.state != P.COMPLETED or given.steps:
+                raise
+        return await self.completed()
+
+    async def completed(self) -> PlanResult:
+        """What a completed plan came to, with its studio as the journal tells it."""
+        with self.journal.hold(self.run_id):
+            run, steps = await self.loaded()
+            self.laid_out(run, steps).write()
+            await file_run(self.journal, self.studio, run, steps)
+            return report_on(run, steps)  # type: ignore[return-value]  # a completed plan has a result
 
     async def astatus(self) -> PlanReport:
         """Where the plan is; UnknownRunError for one that was never drafted."""
-        run = await load_plan_run(self.journal, self.run_id)
-        return report_on(run, await self.step_runs(run))
+        return report_on(*await self.loaded())
 
-    async def executed(self, command: str, states: tuple[PlanState, ...]) -> PlanResult:
+    async def executed(self, command: str, states: tuple[PlanState, ...], retry: Retry = NO_RETRY) -> PlanResult:
         """Drive the plan's steps."""
         with self.journal.hold(self.run_id):
             if not (await self.journal.head(self.run_id)).count:
+                refuse_claim(self.plan, None)
                 raise PlanStateError(self.plan.plan_id, "not drafted", command, "plan review")
             run, steps = await self.opened(command, states)
+            require_retriable(retry, run, steps)
             faults = self.check()
             if faults:
                 raise PlanNotReadyError(self.plan.plan_id, faults)
@@ -296,6 +325,7 @@ class PlanOrchestrator:
                 steps=steps,
                 most_at_once=self.most_at_once,
                 has_release_manager=self.has_release_manager,
+                retry=retry,
             )
             return await self.finish(conductor)
 
@@ -304,12 +334,21 @@ class PlanOrchestrator:
         supervisor = Supervisor(lambda its, is_overdue: drive_plan(it, its, is_overdue))
         try:
             await supervisor.run()
+        except asyncio.CancelledError:
+            await self.file_what_there_is(it)
+            raise
         except Exception as error:  # noqa: BLE001 -- it is raised below, outside of this one's context
             broken = error
         else:
-            await self.file(it.run, it.steps)
+            await file_run(self.journal, self.studio, it.run, it.steps)
             return report_on(it.run, it.steps)  # type: ignore[return-value]  # a plan that was driven has a result
+        await self.file_what_there_is(it)
         raise self.ended_by(broken, it)
+
+    async def file_what_there_is(self, it: Conductor) -> None:
+        """File an invocation that broke; the host is told what broke it, whatever becomes of this."""
+        with suppress(Exception):
+            await file_run(self.journal, self.studio, it.run, it.steps)
 
     def ended_by(self, error: Exception, it: Conductor) -> PlanEndedError:
         """What the host is told of what broke."""
@@ -327,24 +366,25 @@ class PlanOrchestrator:
     ) -> tuple[PlanRun, dict[str, StepRun]]:
         """The plan with the records that open an invocation in its outbox, and its steps.
 
-        Raises PlanStateError outside of `states`, and PlanChangedError, if it is strict, for a plan that is another
-        than the recorded one; a draft may change.
+        Raises PlanStateError outside of `states`, and, if it is strict, PlanChangedError for a plan that is another
+        than the recorded one, and PlanError for one that claims another lifecycle; a draft may change.
         """
         self.refuse_exposure(self.plan)
         self.studio.files.require_writable()  # before anything is recorded that could not be laid out
         self.studio.read_state()
         if not (await self.journal.head(self.run_id)).count:
+            refuse_claim(self.plan, None)
             run = self.begin()
             steps: dict[str, StepRun] = {}
         else:
-            run = await load_plan_run(self.journal, self.run_id)
-            run.secrets = candidate_secrets(self.secrets)
-            steps = await self.step_runs(run)
+            run, steps = await self.loaded()
             if run.state not in states:
                 raise PlanStateError(self.plan.plan_id, run.state, command, next_command(run))
             recorded = run.current.digest
             if is_strict and run.state != P.DRAFT and recorded != self.plan.digest:
                 raise PlanChangedError(self.plan.plan_id, run.state, recorded, self.plan.digest)
+            if is_strict:
+                refuse_claim(self.plan, run)
             reopen(run, self.clock, self.budget, run.state)
             if run.state == P.DRAFT and recorded != self.plan.digest:
                 run.fire(self.draft())
@@ -372,15 +412,9 @@ class PlanOrchestrator:
         """The plan as a draft."""
         return PlanDrafted(plan_id=self.plan.plan_id, plan=Blob(self.plan.canonical))
 
-    async def step_runs(self, run: PlanRun) -> dict[str, StepRun]:
-        """The steps that ever began, by id."""
-        found: dict[str, StepRun] = {}
-        for step in run.effective.steps:
-            run_id = step_run_id(run.run_id, step.id)
-            if run_id in run.children and (await self.journal.head(run_id)).count:
-                found[step.id] = await load_step_run(self.journal, run_id)
-                found[step.id].secrets = run.secrets
-        return found
+    async def loaded(self) -> tuple[PlanRun, dict[str, StepRun]]:
+        """The plan and the steps that ever began, by id, as their records tell them."""
+        return await load_recorded_plan(self.journal, self.run_id, candidate_secrets(self.secrets))
 
     def refuse_exposure(self, plan: Plan) -> None:
         """Raise SecretExposedError for a plan that holds a secret: a plan is never altered, for its digest is kept."""
@@ -417,13 +451,18 @@ class PlanOrchestrator:
             return await self.brief(run, steps, act())
 
     async def brief(self, run: PlanRun, steps: dict[str, StepRun], work: Any) -> PlanReport:
-        """An invocation that executes no step: do its work and close it, on every way out."""
+        """An invocation that executes no step: do its work and close it, on every way out.
+
+        Of one that was refused before anything was recorded, nothing is.
+        """
+        before = len(run.records)
         try:
             await work
         except BaseException as error:
+            is_refused = isinstance(error, AmendmentError | DocumentError) and len(run.records) == before
             if isinstance(error, Exception) and not isinstance(error, OrchestratorError):
                 run.fire(ExecutionFailed(reason=describe(error)))
-            if run.records or isinstance(error, Exception):
+            if not is_refused and (run.records or isinstance(error, Exception)):
                 await self.close(run, "error", describe(error))
             if self.discreet_error(error) is not error:
                 raise self.discreet_error(error) from None
@@ -431,7 +470,7 @@ class PlanOrchestrator:
         await self.close(run)
         studio = self.laid_out(run, steps)
         studio.write()
-        await self.file(run, steps)
+        await file_run(self.journal, self.studio, run, steps)
         return report_on(run, steps)
 
     async def close(self, run: PlanRun, status: str = "completed", reason: str = "") -> None:
@@ -440,10 +479,3 @@ class PlanOrchestrator:
             orchestrator="plan", turn_count=0, status="success" if status == "completed" else "incomplete"
         )
         await conclude(self.bus, run, complete, "", status, reason, is_broken=status == "error")
-
-    async def file(self, run: PlanRun, steps: Mapping[str, StepRun]) -> None:
-        """Write the journal's export and the execution trace into the run's folder (contract 5: audit and replay)."""
-        exported = await export_json(self.journal, run.run_id)
-        studio, page = self.studio, trace_page(run, steps.values())
-        studio.files.write(studio.run_path(run.run_id, "journal.json"), exported.encode())
-        studio.files.write(studio.run_path(run.run_id, "trace.md"), page.encode())

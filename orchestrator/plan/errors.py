@@ -5,6 +5,7 @@ OrchestratorError
 ├── PlanNotReadyError                    it cannot be executed as configured
 ├── MissingArtifactsError                what it needs is not in the studio
 ├── AmendmentError                       it cannot be amended like that
+├── RetryError                           a step cannot be tried again as the plan is
 ├── CheckError                           a gate's check cannot be run
 ├── RootFileError                        a file of the studio cannot be read or written
 └── DocumentError ── ReviewError         an answer is no review
@@ -27,6 +28,7 @@ __all__ = [
     "PlanChangedError",
     "PlanNotReadyError",
     "PlanStateError",
+    "RetryError",
     "ReviewError",
     "RootFileError",
     "UnavailableError",
@@ -79,6 +81,14 @@ class MissingArtifactsError(OrchestratorError):
 
 class AmendmentError(OrchestratorError):
     """An amendment does not fit the plan it is applied to, or changes what is completed; `step_id` names where."""
+
+    def __init__(self, reason: str, step_id: str = "") -> None:
+        self.step_id = step_id
+        super().__init__(reason)
+
+
+class RetryError(OrchestratorError):
+    """A step cannot be tried again under the plan as it is; `step_id` names it. Nothing was recorded."""
 
     def __init__(self, reason: str, step_id: str = "") -> None:
         self.step_id = step_id

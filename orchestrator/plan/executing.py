@@ -79,13 +79,14 @@ async def execute(it: Workshop) -> None:
 
 
 def publish(it: Workshop, standing: str) -> None:
-    """Put the step's files on the context bus."""
-    for name, text in artifacts_of(it.run).items():
-        it.fire(
-            ArtifactPublished(
-                step=it.run.step.id, path=it.studio.place(it.run, name), content=Blob(text), standing=standing
-            )
-        )
+    """Put the step's files on the context bus, or its whole output where it names none."""
+    run, step_id = it.run, it.run.step.id
+    files = {it.studio.place(run, name): text for name, text in artifacts_of(run).items()}
+    if not files and run.executed is not None:
+        path = it.studio.bus.output_path(it.studio.run.run_id, step_id, run.number)
+        files = {path: shown(text_of(run.executed.output), run.executed.form)}
+    for path, text in files.items():
+        it.fire(ArtifactPublished(step=step_id, path=path, content=Blob(text), standing=standing))
 
 
 async def alone(it: Workshop, begun: StepStarted) -> WorkFinished:
@@ -242,12 +243,16 @@ def read_choice(text: str) -> tuple[int, str] | None:
 
 def decision(it: Workshop, found: list[WorkFinished], number: int, reason: str) -> DecisionRecorded:
     """The choice as a decision record."""
-    step, models = it.run.step, [each.model for each in found]
+    run, step, models = it.run, it.run.step, [each.model for each in found]
+    other = found[1 - number]
+    kept = f"The other one, of {other.model}, is not used"
+    if other.output is not None and not exposed(it, other):
+        kept += f": {it.studio.bus.other_path(it.studio.run.run_id, step.id, run.number)}"
     record = DecisionRecord(
         title=f"Step {step.id}: the output of {models[number]}",
         context=f"{models[0]} and {models[1]} both did the task: {step.task}",
         decision=f"The output of {models[number]} is used. {reason}",
-        consequences="Both outputs are kept in the journal; the other one is not used.",
+        consequences=f"{kept}. Both are kept in the journal, as {found[0].child_id} and {found[1].child_id}.",
     )
     return it.studio.decided(record)
 

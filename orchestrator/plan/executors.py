@@ -270,6 +270,7 @@ class Answering:
         room, model = self.room, self.model
         tooled = model if workspace is not None and isinstance(model, AgentModel) else None
         provider = model.provider
+        is_held = tooled is not None or isinstance(model, GeneratorModel)  # of a provider, nobody can say what holds it
         return Agent(
             providers={provider.name: provider},
             default_provider=provider.name,
@@ -284,7 +285,7 @@ class Answering:
             approver=room.approver,
             clock=room.clock,
             retries=room.retries,
-            require_isolation="none" if tooled is None else room.require_isolation,  # without a tool, nothing is held
+            require_isolation=room.require_isolation if is_held else "none",
             secrets=self.secrets(is_tooled=tooled is not None),
             system=model.system if isinstance(model, AgentModel) else "",
             name=model.name,

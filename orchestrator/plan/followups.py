@@ -9,7 +9,7 @@ import attrs
 from orchestrator.plan.plan import PlanError, Step
 from orchestrator.plan.planrun import PlanRun, with_steps
 from orchestrator.plan.review import Review
-from orchestrator.plan.vocabulary import is_identifier
+from orchestrator.plan.vocabulary import is_identifier, output_name
 
 __all__ = ["followup_of"]
 
@@ -19,8 +19,8 @@ ENDING: Final = "-followup"
 def followup_of(run: PlanRun, step: Step, review: Review) -> Step | None:
     """The follow-up of a step that was approved with conditions.
 
-    None for a step that is a follow-up itself: what a second reviewer asks beyond is an open risk, or a plan would
-    grow for ever. It makes the step's files anew, unless another step does so as well.
+    None for a step that is a follow-up itself: what a second reviewer asks beyond is an open risk that keeps the
+    release from being ready, or a plan would grow for ever. It makes the step's files anew, unless another step does.
     """
     if step.id in run.followups or step.id in run.followed:
         return None
@@ -31,7 +31,7 @@ def followup_of(run: PlanRun, step: Step, review: Review) -> Step | None:
         task=f"Step {step.id} was approved with conditions: meet them, no more.\n\nIts task was: {step.task}",
         acceptance_criteria=review.conditions,
         depends_on=(step.id,),
-        inputs=step.outputs,
+        inputs=step.outputs or (output_name(step.id),),
         ambiguity=False,
     )
     for candidate in (followup, attrs.evolve(followup, outputs=())):

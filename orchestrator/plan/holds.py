@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from orchestrator.evaluators.callable import as_evaluator
 from orchestrator.isolating import isolation_of
 from orchestrator.plan.checks import Check
 from orchestrator.plan.models import GeneratorModel
@@ -45,13 +46,18 @@ class Holds:
 
 
 async def found_holds(parts: Parts) -> Holds:
-    """What holds the models and the checks that are configured; IsolationRefusedError where that is too little."""
+    """What holds the models and the checks that are configured; IsolationRefusedError where that is too little.
+
+    The eval suites of conformance runs are held to it as well; what holds one is in the records of its run.
+    """
     required = parts.room.require_isolation
     models = [
         await isolation_of(model.generator, f"the model {name}", required)
         for name, model in parts.models.items()
         if isinstance(model, GeneratorModel)
     ]
+    for step_id, suite in parts.suites.items():
+        await isolation_of(as_evaluator(suite), f"the eval suite of step {step_id}", required)
     checks = [(check, await isolation_of(check, f"the {check.kind} check", required)) for check in parts.checks]
     return Holds(required=required, is_found=True, models=weakest(models, IN_PROCESS), checks=tuple(checks))
 

@@ -16,8 +16,10 @@ from orchestrator.answers import checked_answer
 from orchestrator.generators.agent import workspace_tools
 from orchestrator.generators.callable import GeneratorLike, as_generator
 from orchestrator.harness.harness import Harness
+from orchestrator.isolating import isolation_of
 from orchestrator.jsondata import JSON
 from orchestrator.ports import Generator, Request
+from orchestrator_events.isolation import Isolation
 
 __all__ = ["AgentModel", "GeneratorModel", "GeneratorProvider", "Model", "ModelLike", "as_model"]
 
@@ -99,6 +101,10 @@ class GeneratorProvider:
 
     def __attrs_post_init__(self) -> None:
         self.name = self.generator.name
+
+    async def isolate(self, require: str = "none") -> Isolation:
+        """What holds the generator in; IsolationRefusedError below `require`."""
+        return await isolation_of(self.generator, f"the generator {self.name}", require)
 
     async def complete(self, request: TurnRequest) -> Reply:
         """One answer; files come as a JSON object of path to text, which `form` in its metadata says.

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
-from orchestrator.outcome import DISCLAIMER
 from orchestrator.plan.plan import Plan
 from orchestrator.recordedresult import RecordedResult
 from orchestrator_events.errors import OrchestratorError
@@ -23,6 +22,9 @@ __all__ = [
     "PlanResult",
     "StepStanding",
 ]
+
+
+KIND = "plan result; not a verification for deployment"
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +72,7 @@ class PlanReport(RecordedResult):
     def as_json(self) -> dict[str, Any]:
         """The report as plain data."""
         return {
-            "kind": DISCLAIMER,
+            "kind": KIND,
             "status": self.status,
             "run": self.run_id,
             "plan": self.plan.plan_id,

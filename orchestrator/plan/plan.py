@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import sha256
 
@@ -13,9 +13,10 @@ from orchestrator.documents import read_document
 from orchestrator.errors import DocumentError
 from orchestrator.faults import Fault
 from orchestrator.jsondata import JSON
-from orchestrator.plan.checking import Sketch, check_sketches, sketches_of, text_faults
+from orchestrator.plan.checking import Sketch, check_sketches, head_faults, rule_faults, text_faults
 from orchestrator.plan.dumping import dumped
-from orchestrator.plan.vocabulary import IDENTIFIER, Executor, PlanState, Risk, TaskType, is_identifier
+from orchestrator.plan.misfits import misfits
+from orchestrator.plan.vocabulary import Executor, PlanState, Risk, TaskType, as_executor, as_risk, as_task_type
 from orchestrator.structuring import structure
 
 __all__ = ["Plan", "PlanError", "ReviewGates", "Step", "load_plan", "read_plan"]
@@ -23,6 +24,11 @@ __all__ = ["Plan", "PlanError", "ReviewGates", "Step", "load_plan", "read_plan"]
 
 class PlanError(DocumentError):
     """A plan breaks a rule of its form; nothing was executed. `faults` lists everything that is wrong."""
+
+
+def in_order(texts: Iterable[str]) -> tuple[str, ...]:
+    """A list as a tuple; anything else as it is, for the plan to complain of."""
+    return tuple(texts) if isinstance(texts, list) else texts  # type: ignore[return-value]
 
 
 @attrs.frozen(kw_only=True)
@@ -41,22 +47,25 @@ class Step:
     role: str
     """Who does it, such as `Implementer`."""
     task: str
-    acceptance_criteria: tuple[str, ...]
+    acceptance_criteria: tuple[str, ...] = attrs.field(converter=in_order)
     """At least one."""
-    risk_level: Risk
+    risk_level: Risk = attrs.field(converter=as_risk)
     title: str = ""
-    task_type: TaskType | None = None
-    depends_on: tuple[str, ...] = ()
+    task_type: TaskType | None = attrs.field(default=None, converter=attrs.converters.optional(as_task_type))
+    depends_on: tuple[str, ...] = attrs.field(default=(), converter=in_order)
     """Ids of steps that must be completed before."""
-    inputs: tuple[str, ...] = ()
-    """Names of outputs of steps it depends on, directly or not, or of the plan's context artifacts."""
-    outputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = attrs.field(default=(), converter=in_order)
+    """Names of outputs of steps it depends on, directly or not, or of the plan's context artifacts.
+
+    A step that names no outputs has one all the same: `step_<id>_output.md`.
+    """
+    outputs: tuple[str, ...] = attrs.field(default=(), converter=in_order)
     """Names of the artifacts it makes: relative paths."""
-    constraints: tuple[str, ...] = ()
-    checklist: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = attrs.field(default=(), converter=in_order)
+    checklist: tuple[str, ...] = attrs.field(default=(), converter=in_order)
+    forbidden: tuple[str, ...] = attrs.field(default=(), converter=in_order)
     output_format: str = ""
-    test_plan: tuple[str, ...] = ()
+    test_plan: tuple[str, ...] = attrs.field(default=(), converter=in_order)
     rollback_plan: str = ""
     review_gates: ReviewGates = attrs.field(factory=ReviewGates)
     ambiguity: bool = False
@@ -65,7 +74,12 @@ class Step:
     """What of the documentation the step makes stale; empty: nothing."""
     model: str = ""
     """A hint; the routing policy decides."""
-    executor: Executor = Executor.GENERATOR
+    executor: Executor = attrs.field(default=Executor.GENERATOR, converter=as_executor)
+
+
+def steps_in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """A list as a tuple; anything else as it is, for the plan to complain of."""
+    return tuple(steps) if isinstance(steps, list) else steps  # type: ignore[return-value]
 
 
 @attrs.frozen(kw_only=True)
@@ -79,15 +93,15 @@ class Plan:
 
     plan_id: str
     goal: str
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = attrs.field(converter=steps_in_order)
     lifecycle: PlanState = "draft"
-    context_requirements: tuple[str, ...] = ()
+    context_requirements: tuple[str, ...] = attrs.field(default=(), converter=in_order)
     """Artifacts that must be in the studio before the plan starts: paths relative to its root."""
-    constraints: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = attrs.field(default=(), converter=in_order)
+    forbidden: tuple[str, ...] = attrs.field(default=(), converter=in_order)
 
     def __attrs_post_init__(self) -> None:
-        faults = (*own_faults(self), *check_sketches([sketch(step) for step in self.steps], self.context_requirements))
+        faults = with_rules(tuple(misfits(self)), dumped(self)) or rules_broken(self)
         if faults:
             raise PlanError(f"plan {self.plan_id!a:.120}", faults)
 
@@ -128,28 +142,20 @@ def read_plan(data: JSON, source: str) -> Plan:
     try:
         return structure(data, Plan, source)
     except DocumentError as error:
-        # The types stop the reading before the rules are looked at; the author wants to hear of both.
-        told = {fault.path for fault in error.faults}
-        more = [fault for fault in check_sketches(*sketches_of(data)) if fault.path not in told]
-        raise PlanError(source, (*error.faults, *more)) from None
+        raise PlanError(source, with_rules(error.faults, data)) from None
 
 
-def sketch(step: Step) -> Sketch:
-    """What the rules between steps look at."""
-    return Sketch(step.id, step.depends_on, step.inputs, step.outputs, step.acceptance_criteria)
+def with_rules(misfit: tuple[Fault, ...], data: JSON) -> tuple[Fault, ...]:
+    """The values of a wrong type and the broken rules: one run tells the author of both. None without the first."""
+    told = {fault.path for fault in misfit}
+    return (*misfit, *(fault for fault in rule_faults(data) if fault.path not in told)) if misfit else ()
 
 
-def own_faults(plan: Plan) -> list[Fault]:
-    """What is wrong with the plan beside the rules between its steps."""
-    faults: list[Fault] = []
-    if not is_identifier(plan.plan_id):
-        faults.append(Fault("$.plan_id", f"{plan.plan_id!a:.120} is no plan id: use {IDENTIFIER}"))
-    if not plan.goal.strip():
-        faults.append(Fault("$.goal", "is empty: say what the plan is to reach"))
-    faults += [
-        Fault(f"$.steps[{index}].{name}", "is empty: every step needs one")
-        for index, step in enumerate(plan.steps)
-        for name in ("role", "task")
-        if not getattr(step, name).strip()
+def rules_broken(plan: Plan) -> tuple[Fault, ...]:
+    """Every rule that a plan whose values have their types breaks."""
+    sketches = [
+        Sketch(each.id, each.depends_on, each.inputs, each.outputs, each.acceptance_criteria, each.role, each.task)
+        for each in plan.steps
     ]
-    return [*faults, *text_faults(dumped(plan))]
+    faults = (*head_faults(plan.plan_id, plan.goal), *check_sketches(sketches, plan.context_requirements))
+    return (*faults, *text_faults(dumped(plan)))

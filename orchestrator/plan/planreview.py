@@ -44,7 +44,8 @@ async def reviewed_by_model(run: PlanRun, room: Workroom, account: Account, name
     plan = run.current
     parts: list[Part] = [ASK, json.dumps(FORM), "\n\n", Fenced("plan", plan.canonical), "\n"]
     prompt = written(parts)
-    child_id = child_id_of(f"{run.run_id}:plan-review-{run.invocation}")
+    number = 1 + sum(isinstance(record.event, WorkStarted) for record in run.records)
+    child_id = child_id_of(f"{run.run_id}:plan-review-{number}")
     tokens = model.parameters.get("max_tokens")
     held = await account.reserve(child_id, prompt, tokens if type(tokens) is int else None)
     run.fire(
@@ -52,7 +53,7 @@ async def reviewed_by_model(run: PlanRun, room: Workroom, account: Account, name
             step="",
             child_id=child_id,
             purpose="review",
-            number=run.invocation,
+            number=number,
             model=name,
             role="Plan Reviewer",
             executor="generator",

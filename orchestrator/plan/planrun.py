@@ -11,6 +11,7 @@ from orchestrator.documents import parse_document
 from orchestrator.execution import Execution, changes_of
 from orchestrator.plan.dumping import dumped
 from orchestrator.plan.plan import Plan, Step, read_plan
+from orchestrator.plan.vocabulary import output_name
 from orchestrator.structuring import structure
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge
@@ -34,7 +35,7 @@ from orchestrator_events.plan import (
 )
 from orchestrator_events.run import BudgetExhausted
 
-__all__ = ["PlanRun", "read_step", "with_steps", "written_step"]
+__all__ = ["PlanRun", "awaited", "read_step", "with_steps", "written_step"]
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -92,9 +93,18 @@ class PlanRun(Execution):
         return total([spent(self.ledger), *(each.charge for each in self.settled.values())])
 
 
+def awaited(run: PlanRun, step: Step) -> list[str]:
+    """What has to be completed before a step: all it depends on, and the follow-ups of these.
+
+    A follow-up may make the files anew that the step reads, which must not depend on who is faster.
+    """
+    followups = [run.followed[name] for name in step.depends_on if name in run.followed]
+    return [*step.depends_on, *(each for each in followups if each != step.id)]
+
+
 def with_steps(plan: Plan, steps: list[Step]) -> Plan:
     """The plan with steps more; what they read of the studio need not be there before the plan starts."""
-    made = {name for step in (*plan.steps, *steps) for name in step.outputs}
+    made = {name for step in (*plan.steps, *steps) for name in step.outputs or (output_name(step.id),)}
     read = {name for step in steps for name in step.inputs if name not in made}
     context = (*plan.context_requirements, *sorted(read - set(plan.context_requirements)))
     return attrs.evolve(plan, steps=(*plan.steps, *steps), context_requirements=context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
@@ -16,8 +16,17 @@ from orchestrator.faults import Fault, closest_name, relocated, step
 from orchestrator.jsondata import JSON
 from orchestrator.plan.conditionreader import parse_condition
 from orchestrator.plan.conditions import Condition, ConditionError, Every, Test, checked, fields_of
+from orchestrator.plan.policyentries import (
+    Conditions,
+    Defaults,
+    EscalationEntry,
+    PolicyFile,
+    RoutingRule,
+    Strategy,
+    Then,
+)
 from orchestrator.plan.routing import STRONGEST, Escalation, Mode, Policy, ReviewKind, Rule, Treatment
-from orchestrator.plan.vocabulary import Risk, TaskType
+from orchestrator.plan.salvaging import salvaged
 from orchestrator.structuring import structure
 
 __all__ = ["PolicyError", "default_policy", "load_policy", "parse_policy", "read_policy"]
@@ -40,88 +49,6 @@ REFACTOR: Final = ("escalate_and_refactor", "refactor", "escalate")
 
 class PolicyError(DocumentError):
     """A routing policy is malformed; `faults` lists everything that is wrong with it."""
-
-
-@attrs.frozen(kw_only=True)
-class Conditions:
-    """`conditions` of a strategy, all of which must hold; a list means any of its values."""
-
-    risk_level: Risk | tuple[Risk, ...] | None = None
-    task_type: TaskType | tuple[TaskType, ...] | None = None
-    role: str | tuple[str, ...] | None = None
-    failure_count: int | None = None
-    """So many failures, or more."""
-    ambiguous: bool | None = None
-    doc_trigger: bool | str | tuple[str, ...] | None = None
-
-
-@attrs.frozen(kw_only=True)
-class Strategy:
-    """One row of `strategies`."""
-
-    primary_model: str
-    conditions: Conditions = attrs.field(factory=Conditions)
-    name: str = ""
-    secondary_model: str | None = None
-    reviewer_model: str | None = None
-    mode: Mode = Mode.SINGLE
-    escalation_model: str | None = None
-    review_requirements: tuple[str, ...] = ()
-    reason: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class Then:
-    """`then` of a row of `routing_rules`."""
-
-    primary: str = ""
-    secondary: str | None = None
-    reviewer: str | None = None
-    mode: Mode = Mode.SINGLE
-    require: tuple[str, ...] = ()
-    escalate_to: str = ""
-    action: str = ""
-    reason: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class RoutingRule:
-    """One row of `routing_rules`."""
-
-    condition: str = attrs.field(alias="if_")
-    then: Then
-    name: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class Defaults:
-    """What holds where no row fits."""
-
-    primary: str
-    secondary: str | None = None
-    reviewer: str | None = None
-    mode: Mode = Mode.SINGLE
-    require: tuple[str, ...] = ()
-
-
-@attrs.frozen(kw_only=True)
-class EscalationEntry:
-    """When a stronger model takes over."""
-
-    failures: int = 2
-    model: str = STRONGEST
-
-
-@attrs.frozen(kw_only=True)
-class PolicyFile:
-    """The keys of a policy file."""
-
-    defaults: Defaults
-    strategies: tuple[Strategy, ...] | None = None
-    routing_rules: tuple[RoutingRule, ...] | None = None
-    escalation: EscalationEntry | None = None
-    version: str | int | float = ""
-    description: str = ""
 
 
 def default_policy() -> Policy:
@@ -153,13 +80,13 @@ def read_policy(data: JSON, source: str) -> Policy:
 
     A file without an escalation has the contract's: after two failures, StrongReasoningModel refactors.
     """
+    readable = without_keywords(data)
     try:
-        entry = structure(without_keywords(data), PolicyFile, source)
+        entry = structure(readable, PolicyFile, source)
     except DocumentError as error:
-        rows = data.get("routing_rules") if isinstance(data, Mapping) else None
-        paths = [step("$.routing_rules", index) for index in range(len(rows) if isinstance(rows, list) else 0)]
-        faults = relocated(error.faults, {f"{path}.if_": f"{path}.if" for path in paths})
-        raise PolicyError(source, tuple(attrs.evolve(each, hint=each.hint.rstrip("_")) for each in faults)) from None
+        # The types stop the reading before the rules are looked at; the author wants to hear of both.
+        told = with_keywords(error.faults, data)
+        raise PolicyError(source, (*told, *rules_broken(readable, [fault.path for fault in told]))) from None
     making = _Making()
     policy = making.policy(entry)
     if making.faults:
@@ -167,10 +94,32 @@ def read_policy(data: JSON, source: str) -> Policy:
     return policy
 
 
+def with_keywords(faults: tuple[Fault, ...], data: JSON) -> tuple[Fault, ...]:
+    """The faults with `if` for what the fields call `if_`."""
+    rows = data.get("routing_rules") if isinstance(data, Mapping) else None
+    paths = [step("$.routing_rules", index) for index in range(len(rows) if isinstance(rows, list) else 0)]
+    placed = relocated(faults, {f"{path}.if_": f"{path}.if" for path in paths})
+    return tuple(
+        attrs.evolve(each, message=each.message.replace("there are if_,", "there are if,"), hint=each.hint.rstrip("_"))
+        for each in placed
+    )
+
+
+def rules_broken(data: JSON, told: Collection[str]) -> Iterator[Fault]:
+    """What a file whose types are wrong has wrong besides, but for what was told of the same places."""
+    making = _Making(is_whole=False)
+    making.policy(salvaged(data, PolicyFile))
+    for fault in making.faults:
+        if not any(fault.path == path or fault.path.startswith((f"{path}.", f"{path}[")) for path in told):
+            yield fault
+
+
 class _Making:
     """Makes a policy of a file's entries and gathers what is wrong with them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_whole: bool = True) -> None:
+        self.is_whole = is_whole
+        """Whether the entries are all that the file says; if not, two that look alike may differ."""
         self.faults: list[Fault] = []
 
     def policy(self, entry: PolicyFile) -> Policy:
@@ -186,7 +135,7 @@ class _Making:
                 escalations.append(made)
         if entry.escalation is not None:
             escalations.append(self.escalation(entry.escalation))
-        if not self.faults:
+        if self.is_whole and not self.faults:
             self.check_names(rules, "$.strategies" if entry.strategies is not None else "$.routing_rules")
         default = self.treatment(entry.defaults, entry.defaults.require, "$.defaults", "require")
         return Policy(default=default, rules=tuple(rules), escalations=tuple(escalations) or (Escalation(),))

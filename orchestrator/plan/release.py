@@ -38,6 +38,13 @@ class StepOutcome:
     review: Review | None = None
     gates: tuple[GateResult, ...] = ()
     output_path: str = ""
+    met_by: str = ""
+    """The follow-up step that met the conditions of its approval; empty where none did."""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Conditions of its approval."""
+        return () if self.review is None else self.review.conditions
 
 
 @attrs.frozen(kw_only=True)
@@ -85,6 +92,10 @@ def gaps(plan: Plan, outcomes: Mapping[str, StepOutcome]) -> Iterator[str]:
             continue
         if outcome.review is None or not outcome.review.status.is_approval:
             yield f"step {step.id} has no approving review"
+        if not outcome.met_by:
+            yield from (
+                f"step {step.id} was approved on a condition that is not met: {each}" for each in outcome.conditions
+            )
         looked_at = {gate.gate.kind for gate in outcome.gates}
         for needed in required_gates(step):
             if needed.kind not in looked_at:
@@ -108,8 +119,15 @@ def note_lines(plan: Plan, outcomes: Mapping[str, StepOutcome]) -> Iterator[str]
     for step in ordered(plan):
         yield f"- {step.id}: {span(step.title or step.task)}{done_by(outcomes.get(step.id))}"
     reviews = [(name, each.review) for name, each in outcomes.items() if each.review is not None]
-    conditions = [(name, text) for name, review in reviews for text in review.conditions]
-    yield from section("Conditions of approval, to be followed up", conditions)
+    kept = [
+        (f"{name}, by {each.met_by}", text)
+        for name, each in outcomes.items()
+        if each.met_by
+        for text in each.conditions
+    ]
+    yield from section("Conditions of approval that were met", kept)
+    unmet = [(name, text) for name, each in outcomes.items() if not each.met_by for text in each.conditions]
+    yield from section("Conditions of approval, to be followed up", unmet)
     yield from section(
         "Risks that reviewers noted", [(name, text) for name, each in reviews for text in each.diff_risk_notes]
     )

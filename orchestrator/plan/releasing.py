@@ -121,6 +121,7 @@ def outcomes(it: Conductor) -> list[StepOutcome]:
                 attempts=step.number,
                 review=None if step.reviewed is None else review_in(step.reviewed.review),
                 gates=results_of(step),
+                met_by=followup if (followup := it.run.followed.get(step_id, "")) in it.run.completed else "",
                 output_path=f"{it.studio.bus.prefix(it.run.run_id, step_id)}_output.md",
             )
         )

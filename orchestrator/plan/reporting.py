@@ -15,15 +15,17 @@ from orchestrator.plan.outcome import (
     StepStanding,
 )
 from orchestrator.plan.planrun import PlanRun
-from orchestrator.plan.recorded import review_in
+from orchestrator.plan.recorded import evidence_in, review_in
 from orchestrator.plan.settling import has_ended_under
 from orchestrator.plan.steprun import StepRun
 from orchestrator.recordedresult import UsageTotals
-from orchestrator_events.plan import StepSettled
+from orchestrator_events.event import Event
+from orchestrator_events.execution import ApprovalAnswered
+from orchestrator_events.plan import StepCompared, StepSettled, StepStarted, StepVerified, WorkFinished
 from orchestrator_events.record import Record
 from orchestrator_states.plan import PlanState, StepState
 
-__all__ = ["NEXT", "next_command", "report_on", "trace_page"]
+__all__ = ["NEXT", "next_command", "report_on", "trace_page", "trace_table"]
 
 NEXT: Final[Mapping[str, str]] = {
     PlanState.NEW: "plan review",
@@ -44,6 +46,10 @@ TOLD: Final = (
     "approval:answered", "budget:exhausted", "artifact:published",
 )  # fmt: skip
 """Events that an execution trace tells."""
+OURSELVES: Final = "orchestrator"
+"""Who a fact is of that no model and no person did."""
+EVALS: Final = "evals"
+"""Who compared two candidates where no reviewer did."""
 
 
 def report_on(run: PlanRun, steps: Mapping[str, StepRun]) -> PlanReport:
@@ -108,7 +114,7 @@ def standing(run: PlanRun, step_id: str, step: StepRun | None) -> StepStanding:
     return StepStanding(
         id=step_id,
         state=step.state,
-        model=step.begun.model if step.begun is not None else "",
+        model=worker_of(step),
         reviewer=step.reviewed.reviewer if step.reviewed is not None else "",
         executions=step.number,
         failures=step.failures,
@@ -118,29 +124,60 @@ def standing(run: PlanRun, step_id: str, step: StepRun | None) -> StepStanding:
     )
 
 
+def worker_of(step: StepRun) -> str:
+    """Whose the last output is, of two compared the chosen one's; while an execution is under way, who began it."""
+    if step.executed is not None and step.made_in == step.number:
+        return step.executed.model
+    return step.begun.model if step.begun is not None else ""
+
+
 def trace_page(run: PlanRun, steps: Iterable[StepRun]) -> str:
     """The execution trace as Markdown: every fact with its time and who it is of (contract 5)."""
-    records = [record for each in (run, *steps) for record in each.records if record.event.name in TOLD]
-    lines = [
-        f"# Execution trace of {span(run.run_id)}",
-        "",
-        "| time (UTC) | run | fact | who | what |",
-        "|---|---|---|---|---|",
-    ]
-    lines += [row(record) for record in sorted(records, key=lambda each: (each.at, each.run_id, each.sequence))]
-    return "\n".join(lines) + "\n"
+    return "\n".join([f"# Execution trace of {span(run.run_id)}", "", *trace_table(run, steps)]) + "\n"
 
 
-def row(record: Record) -> str:
+def trace_table(run: PlanRun, steps: Iterable[StepRun]) -> Iterator[str]:
+    """The table of the trace, a fact a row, in the order of time."""
+    told = [each for execution in (run, *steps) for each in attributed(execution.records)]
+    yield "| time (UTC) | run | fact | who | what |"
+    yield "|---|---|---|---|---|"
+    yield from (row(*each) for each in sorted(told, key=lambda each: (each[0].at, each[0].run_id, each[0].sequence)))
+
+
+def attributed(records: Iterable[Record]) -> Iterator[tuple[Record, str]]:
+    """The facts of a run that a trace tells, each with who it is of; what no model and no person did, we did."""
+    judge = EVALS
+    for record in records:
+        event = record.event
+        if isinstance(event, StepStarted):
+            judge = EVALS
+        elif isinstance(event, WorkFinished) and event.purpose == "comparison":
+            judge = event.model
+        if event.name in TOLD:
+            yield record, judge if isinstance(event, StepCompared) else who_of(event)
+
+
+def who_of(event: Event) -> str:
+    """Who a fact is of: a model in its role, a person, or the gates' checks."""
+    match event:
+        case StepVerified():
+            kinds = ", ".join(dict.fromkeys(str(each.kind) for each in evidence_in(event.evidence)))
+            return f"{kinds} gate" if kinds else OURSELVES
+        case ApprovalAnswered():
+            return "the approver"
+        case _:
+            who, role = first_of(event, ("model", "primary", "reviewer", "by")), str(getattr(event, "role", ""))
+            return (f"{who} as {role}" if role else who) or OURSELVES
+
+
+def row(record: Record, who: str) -> str:
     """One fact as a row."""
     event = record.event
     at = datetime.fromtimestamp(record.at / 1_000_000, UTC).isoformat(timespec="milliseconds")
-    who = first_of(event, ("model", "primary", "reviewer"))
-    role = str(getattr(event, "role", ""))
     what = first_of(event, ("purpose", "outcome", "rule", "title", "path", "error", "followup", "reason"))
     if isinstance(event, StepSettled):
         what = f"{event.step} {event.state}"
-    shown = [cell(text) for text in (record.run_id, event.name, f"{who} as {role}" if role else who, what)]
+    shown = [cell(text) for text in (record.run_id, event.name, who, what)]
     return f"| {at} | {' | '.join(shown)} |"
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from orchestrator.execution import Execution
 from orchestrator.faults import closest_name
 from orchestrator.folding import start_of
 from orchestrator.history import UnknownRunError, load_execution
+from orchestrator.plan.measuring import carry_over
 from orchestrator.plan.planrun import PlanRun, read_step
+from orchestrator.plan.recorded import step_run_id
 from orchestrator.plan.steprun import StepRun
 from orchestrator.reopening import ResumeRefusedError, begin_again, refuse_other_table
 from orchestrator_events.blob import Blob
@@ -17,7 +21,10 @@ from orchestrator_events.journal import Journal
 from orchestrator_events.record import Record
 from orchestrator_states.plan import PLAN, STEP
 
-__all__ = ["begun_plan", "begun_step", "find_plan", "load_plan_run", "load_step_run", "reopen"]
+if TYPE_CHECKING:
+    from orchestrator.redaction import Secrets
+
+__all__ = ["begun_plan", "begun_step", "find_plan", "load_plan_run", "load_recorded_plan", "load_step_run", "reopen"]
 
 
 async def find_plan(journal: Journal, plan_id: str) -> str:
@@ -53,6 +60,22 @@ async def load_step_run(journal: Journal, run_id: str) -> StepRun:
     if not isinstance(run, StepRun):
         raise ResumeRefusedError(run_id, f"it is a {run.lifecycle}, not a step")
     return run
+
+
+async def load_recorded_plan(
+    journal: Journal, run_id: str, secrets: Secrets | None = None
+) -> tuple[PlanRun, dict[str, StepRun]]:
+    """The plan and the steps that ever began, by id, as their records tell them; errors as of `load_plan_run`."""
+    run = await load_plan_run(journal, run_id)
+    run.secrets = secrets
+    found: dict[str, StepRun] = {}
+    for step in run.effective.steps:
+        step_run = step_run_id(run_id, step.id)
+        if step_run in run.children and (await journal.head(step_run)).count:
+            found[step.id] = await load_step_run(journal, step_run)
+            found[step.id].secrets = secrets
+    carry_over(run, found)
+    return run, found
 
 
 def begun_plan(record: Record, clock: Clock, journal: Journal) -> PlanRun:

@@ -10,7 +10,7 @@ from orchestrator.plan.outputs import artifacts_of, shown
 from orchestrator.plan.recorded import OUTCOMES, text_of
 from orchestrator.plan.review import Review, ReviewError, ReviewStatus, read_review
 from orchestrator.plan.steprompt import Input
-from orchestrator.plan.verifying import results_of
+from orchestrator.plan.verifying import evidence_of, notes_of, results_of
 from orchestrator.plan.workshop import Task, Workshop
 from orchestrator_events.blob import Blob
 from orchestrator_events.plan import StepBlocked, StepReviewed
@@ -37,6 +37,7 @@ async def review(it: Workshop) -> None:
                     role="Reviewer",
                     prompt=prompt + again,
                     attempt=attempt,
+                    again=faults,
                 )
             ),
             None,
@@ -78,15 +79,8 @@ def prompt_of(it: Workshop) -> str:
         inputs = []
     made = artifacts_of(run) if len(run.step.outputs) > 1 else {}
     inputs += [Input(name=name, text=text, origin="this step", is_reviewed=False) for name, text in made.items()]
-    for work in run.works.values():
-        done = work.finished
-        is_said = (
-            done is not None and work.started.number == run.number and done.purpose in ("qa", "security", "integration")
-        )
-        if is_said and done is not None and done.output is not None:
-            text = text_of(done.output)
-            inputs.append(
-                Input(name=f"{done.purpose} notes", text=text, origin=f"{done.model}, a claim", is_reviewed=False)
-            )
+    inputs += notes_of(run)
     output = shown(text_of(run.executed.output), run.executed.form)
-    return it.parts.prompter.review(it.plan, run.step, inputs, output=output, gates=results_of(run))
+    return it.parts.prompter.review(
+        it.plan, run.step, inputs, output=output, gates=results_of(run), evidence=evidence_of(run)
+    )

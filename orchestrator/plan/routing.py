@@ -135,10 +135,10 @@ class Policy:
     def route(self, situation: Situation, hint: str = "") -> Route:
         """The route of a step; every situation has one.
 
-        A risk above medium that no rule speaks of is treated as the next lower level that one does (critical as
-        high), unless that rule holds for low risk as well and has no stronger mode. Reviews only add up: a level
-        has all those of the levels below it, and high and critical risk always have security. `hint` is a model
-        that is taken where no rule fits, the risk is not high and nothing has failed.
+        A risk that no rule speaks of is treated as the next lower level that one does (critical as high), unless
+        that rule holds for low risk as well and has no stronger mode. Reviews only add up: a level has all those
+        of the levels below it, and high and critical risk always have security. `hint` is a model that is taken
+        where no rule fits, the risk is not high and nothing has failed.
         """
         rule, note = self.fitting(situation)
         treatment = rule.treatment
@@ -226,8 +226,8 @@ def names_risk(rule: Rule) -> bool:
 
 
 def levels_below(risk: Risk) -> Iterable[Risk]:
-    """The levels below one and above low, the highest first."""
-    return [level for level in reversed(Risk) if Risk.LOW.rank < level.rank < risk.rank]
+    """The levels below one, the highest first."""
+    return [level for level in reversed(Risk) if level.rank < risk.rank]
 
 
 def why(rule: Rule, situation: Situation) -> str:

@@ -14,7 +14,7 @@ from orchestrator_events.event import Event
 from orchestrator_events.plan import FollowUpAdded, StepSettled
 from orchestrator_states.plan import PlanState, StepState
 
-__all__ = ["REST", "UNSUCCESSFUL", "has_ended_under", "settled", "untold"]
+__all__ = ["REST", "UNSUCCESSFUL", "has_ended_under", "is_untold", "settled", "untold"]
 
 UNSUCCESSFUL = (StepState.BLOCKED.value, StepState.FAILED.value)
 REST = (StepState.COMPLETED.value, *UNSUCCESSFUL)
@@ -27,12 +27,19 @@ def has_ended_under(run: PlanRun, step: StepRun) -> bool:
     return step.state in UNSUCCESSFUL and is_new
 
 
+def is_untold(run: PlanRun, step: StepRun) -> bool:
+    """Whether a plan that was cut off could not say how a step ended the last time."""
+    told = run.settled.get(step.step.id)
+    is_old = told is None or run.settled_at[step.step.id] < run.started_at
+    return is_old or told is None or (told.reason, told.charge) != (step.reason, step.charge)
+
+
 def untold(run: PlanRun, steps: Mapping[str, StepRun]) -> Iterator[StepRun]:
     """Steps that rest, of which a plan that was cut off could not say so."""
     if run.state != PlanState.EXECUTING:
         return
     for step_id, step in steps.items():
-        is_late = run.settled_at.get(step_id, 0) < run.started_at and has_ended_under(run, step)
+        is_late = is_untold(run, step) and has_ended_under(run, step)
         if is_late or (step.state == StepState.COMPLETED and step_id not in run.completed):
             yield step
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import attrs
 
+from orchestrator.excerpt import excerpt
 from orchestrator.faults import closest_name
-from orchestrator.plan.gates import GateResult
+from orchestrator.plan.gates import Evidence, GateResult
 from orchestrator.plan.plan import Plan, Step
 from orchestrator.plan.review import Checklist, Review, SecurityChecklist
 from orchestrator.prompt import shorten
@@ -88,6 +89,8 @@ class StepPrompter:
     """Of the output that is to be fixed or reviewed."""
     feedback_limit: int = 12_000
     """Of a review's fixes and notes, and of what gates said."""
+    captured_limit: int = 12_000
+    """Of what the gates captured, all of it together; of each output the beginning and the end are shown."""
 
     def first(self, plan: Plan, step: Step, inputs: Sequence[Input] = ()) -> str:
         """The prompt of a step's first attempt."""
@@ -102,14 +105,17 @@ class StepPrompter:
         previous: str,
         review: Review | None = None,
         gates: Sequence[GateResult] = (),
+        evidence: Sequence[Evidence] = (),
+        notes: Sequence[Input] = (),
         attempt: int = 2,
     ) -> str:
-        """The prompt of a Fix Step: the same task, what was made of it, and what the reviewer and gates said."""
+        """The prompt of a Fix Step: the same task, what was made of it, what reviewer, gates and agents said."""
         opening = (
             f"This is attempt {attempt} at this task. The earlier output was not accepted. Give the whole result "
             "again with every required fix made; keep what was right.\n\n"
         )
-        return self.rendered(plan, step, inputs, [opening, step.task, *self.feedback(previous, review, gates)])
+        said = self.feedback(previous, review, gates, evidence, notes)
+        return self.rendered(plan, step, inputs, [opening, step.task, *said])
 
     def escalation(
         self,
@@ -121,16 +127,26 @@ class StepPrompter:
         failures: int,
         review: Review | None = None,
         gates: Sequence[GateResult] = (),
+        evidence: Sequence[Evidence] = (),
+        notes: Sequence[Input] = (),
     ) -> str:
         """The prompt of the stronger model after too many failures: a refactor task (contract 5)."""
         opening = (
             f"Refactor. {failures} attempts at the task below failed. Find out why before changing anything: question "
             "the approach and not only its details, then give the whole result anew.\n\n"
         )
-        return self.rendered(plan, step, inputs, [opening, step.task, *self.feedback(previous, review, gates)])
+        said = self.feedback(previous, review, gates, evidence, notes)
+        return self.rendered(plan, step, inputs, [opening, step.task, *said])
 
     def review(
-        self, plan: Plan, step: Step, inputs: Sequence[Input], *, output: str, gates: Sequence[GateResult] = ()
+        self,
+        plan: Plan,
+        step: Step,
+        inputs: Sequence[Input],
+        *,
+        output: str,
+        gates: Sequence[GateResult] = (),
+        evidence: Sequence[Evidence] = (),
     ) -> str:
         """The prompt of the reviewer, which asks for the JSON that `read_review` reads."""
         opening = (
@@ -138,8 +154,8 @@ class StepPrompter:
             "the checklist is false. Believe only what the gates say; what the output claims is no evidence."
         )
         task: list[Part] = [f"{opening}\n\nThe task was: {step.task}\n\n{FENCE_NOTE}\n\nGates:\n"]
-        task += [Fenced("gates", gate_lines(gates, self.feedback_limit)), "\n\nThe output:\n"]
-        task.append(Fenced("output", shorten(output, self.previous_limit)))
+        task += [Fenced("gates", gate_lines(gates, self.feedback_limit)), *self.captured(evidence)]
+        task += ["\n\nThe output:\n", Fenced("output", shorten(output, self.previous_limit))]
         return self.rendered(plan, step, inputs, task, {SectionName.OUTPUT_FORMAT: review_format(step)})
 
     def rendered(
@@ -185,8 +201,15 @@ class StepPrompter:
             parts += [f"{heading}:\n", Fenced("input", text)]
         return parts
 
-    def feedback(self, previous: str, review: Review | None, gates: Sequence[GateResult]) -> list[Part]:
-        """What was made before, and what was said of it."""
+    def feedback(
+        self,
+        previous: str,
+        review: Review | None,
+        gates: Sequence[GateResult],
+        evidence: Sequence[Evidence] = (),
+        notes: Sequence[Input] = (),
+    ) -> list[Part]:
+        """What was made before, what was said of it, and what the gates captured that did not open."""
         parts: list[Part] = [f"\n\n{FENCE_NOTE}\n\nThe earlier output:\n"]
         parts.append(Fenced("output", shorten(previous, self.previous_limit)))
         if review is not None:
@@ -199,6 +222,20 @@ class StepPrompter:
         closed = [gate for gate in gates if not gate.is_open]
         if closed:
             parts += ["\n\nGates that did not open:\n", Fenced("gates", gate_lines(closed, self.feedback_limit))]
+            kinds = {gate.gate.kind for gate in closed}
+            parts += self.captured([each for each in evidence if each.kind in kinds])
+        for note in notes:
+            text = shorten(note.text, self.feedback_limit)
+            parts += [f"\n\n{note.name}, from {note.origin}:\n", Fenced("notes", text)]
+        return parts
+
+    def captured(self, evidence: Sequence[Evidence]) -> list[Part]:
+        """What commands wrote that were really run, between fences, beginning and end of each."""
+        parts: list[Part] = []
+        for each in evidence:
+            command = " ".join(each.command)
+            output = excerpt(each.output.decode(errors="replace"), self.captured_limit // len(evidence))
+            parts += ["\n\nCaptured when it was run:\n", Fenced("captured", f"{each.kind}: {command}\n{output}")]
         return parts
 
 

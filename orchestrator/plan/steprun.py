@@ -70,6 +70,8 @@ class StepRun(Execution):
     ended: set[str] = attrs.Factory(set[str])
     executed: StepExecuted | None = None
     """The last output."""
+    made_in: int = 0
+    """Number of the execution that it is of."""
     compared: StepCompared | None = None
     verified: StepVerified | None = None
     """What QA and security found in the last output; None before they looked."""
@@ -160,7 +162,7 @@ def child_ended(run: StepRun, event: ChildEnded) -> None:
 
 def executed(run: StepRun, event: StepExecuted) -> None:
     """There is an output."""
-    run.executed, run.is_executed = event, True
+    run.executed, run.is_executed, run.made_in = event, True, run.number
     run.faltered, run.verified, run.reviewed = None, None, None
     run.approvals.clear()
 

@@ -7,6 +7,7 @@ anew from the journal, so that a studio that was cut off, or lost, is as it woul
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import attrs
 
@@ -20,11 +21,12 @@ from orchestrator.plan.steprompt import Input
 from orchestrator.plan.steprun import StepRun
 from orchestrator.plan.studiostate import DecisionEntry, StudioState
 from orchestrator_events.blob import Blob
-from orchestrator_events.execution import ExecutionStart
+from orchestrator_events.execution import ExecutionStart, SecretFound
 from orchestrator_events.plan import (
     ArtifactPublished,
     DecisionRecorded,
     StepBlocked,
+    StepCompared,
     StepExecuted,
     StepFailed,
     StepFaltered,
@@ -36,6 +38,9 @@ from orchestrator_events.record import Record
 from orchestrator_states.plan import PlanState
 
 __all__ = ["Studio"]
+
+PAIR: Final = ("primary", "secondary")
+"""Purposes of the two that are compared, in the order of their candidates."""
 
 
 @attrs.define(eq=False)
@@ -150,6 +155,8 @@ class Studio:
             case StepStarted():
                 self.numbers[step_id] = event.number
                 return False
+            case StepCompared():
+                self.compared(step, event, number)
             case StepExecuted():
                 self.executed(step_id, event, number)
             case StepVerified():
@@ -166,12 +173,24 @@ class Studio:
                 return False
         return True
 
+    def compared(self, step: StepRun, event: StepCompared, number: int) -> None:
+        """What was not chosen lies beside what was."""
+        work = step.work_of(PAIR[1 - event.chosen], number)
+        if work is None or work.finished is None or work.finished.output is None:
+            return
+        output = work.finished.output
+        found = [each.event for each in step.records if isinstance(each.event, SecretFound)]
+        if not any(each.is_refused and each.place.startswith(output.digest) for each in found):
+            self.bus.save_other(self.run.run_id, step.step.id, number, shown(text_of(output), work.finished.form))
+
     def executed(self, step_id: str, event: StepExecuted, number: int) -> None:
         """The output and the files in it are there at once, unreviewed."""
         output, run_id = text_of(event.output), self.run.run_id
         self.bus.save_output(run_id, step_id, number, shown(output, event.form))
         made = made_by(self.steps[step_id], output, event.form)
         self.state = self.bus.publish(self.state, run_id, step_id, number, made)
+        if not made:
+            self.state = self.bus.publish_output(self.state, run_id, step_id, number)
         self.texts.update(made)
 
     def verified(self, step_id: str, event: StepVerified, number: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -12,12 +12,13 @@ from orchestrator.asking import is_approved
 from orchestrator.generating import InterruptionError
 from orchestrator.jsondata import JSON
 from orchestrator.plan.checks import Check, Examination
-from orchestrator.plan.contractfiles import Verdict, check_contract
+from orchestrator.plan.contractfiles import ContractKind, Verdict, check_contract, why_never_validated
 from orchestrator.plan.errors import CheckError
 from orchestrator.plan.gates import Evidence, GateResult, judge, required_gates
 from orchestrator.plan.outputs import shown
 from orchestrator.plan.recorded import approvals_of, evidence_in, reviews_of, text_of
 from orchestrator.plan.routing import ReviewKind
+from orchestrator.plan.steprompt import Input
 from orchestrator.plan.steprun import StepRun
 from orchestrator.plan.studiopaths import CONTRACTS
 from orchestrator.plan.workshop import Task, Workshop
@@ -31,7 +32,10 @@ from orchestrator_events.plan import StepBlocked, StepRequested, StepVerified
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
 
-__all__ = ["examined", "results_of", "verify"]
+__all__ = ["evidence_of", "examined", "notes_of", "results_of", "verify"]
+
+AGENTS: Final = (ReviewKind.QA, ReviewKind.SECURITY, ReviewKind.INTEGRATION)
+"""Purposes of the work of agents that examine an output."""
 
 EXAMINE = (
     "Examine the output below as the {role} agent. Say what is wrong or missing, most important first, in at most 20 "
@@ -91,7 +95,8 @@ async def captured(it: Workshop, output: str, files: Mapping[str, str]) -> tuple
     found = [await looked(it, check, examination) for check in checks_for(it.parts.checks, run.step.id, kinds)]
     if ReviewKind.INTEGRATION in kinds:
         made = {name: text for name, text in files.items() if name in run.step.outputs and name.startswith(CONTRACTS)}
-        found += contract_evidence(made)
+        has_others = any(each.kind is ReviewKind.INTEGRATION for each in found)
+        found += contract_evidence(made, is_kind_needed=not has_others)
     return tuple(readable(each, run.secrets) for each in found)
 
 
@@ -114,20 +119,24 @@ async def looked(it: Workshop, check: Check, examination: Examination) -> Eviden
         raise InterruptionError(str(broken)) from broken
 
 
-def contract_evidence(made: Mapping[str, str]) -> list[Evidence]:
-    """What the validators say of the contracts among the files; none for what nothing here can validate."""
+def contract_evidence(made: Mapping[str, str], *, is_kind_needed: bool) -> list[Evidence]:
+    """What the validators say of the contracts among the files; none for what nothing here can validate.
+
+    Of a file that could be validated were it of a known kind, and that alone could open the gate, they say that.
+    """
     found: list[Evidence] = []
-    for name, text in made.items():
-        check = check_contract(name, text)
-        if check.verdict is Verdict.VALID or check.verdict is Verdict.INVALID:
-            is_valid = check.verdict is Verdict.VALID
-            lines = [f"{name}: {check.kind}, {check.verdict}", *map(str, check.faults)]
+    checks = {name: check_contract(name, text) for name, text in made.items()}
+    is_kind_needed = is_kind_needed and all(each.verdict is Verdict.NOT_VALIDATED for each in checks.values())
+    for name, check in checks.items():
+        is_nameless = is_kind_needed and check.kind is ContractKind.UNKNOWN and not why_never_validated(name)
+        if check.verdict is not Verdict.NOT_VALIDATED or is_nameless:
+            lines = [f"{name}: {check.kind}, {check.verdict}", *map(str, check.faults), check.reason]
             found.append(
                 Evidence(
                     kind=ReviewKind.INTEGRATION,
                     command=("orchestrator", "contract", name),
-                    exit_status=0 if is_valid else 1,
-                    output="\n".join(lines).encode(),
+                    exit_status=0 if check.verdict is Verdict.VALID else 1,
+                    output="\n".join(filter(None, lines)).encode(),
                 )
             )
     return found
@@ -145,7 +154,10 @@ def readable(evidence: Evidence, secrets: Secrets | None) -> Evidence:
 
 
 async def approved(it: Workshop, results: Iterable[GateResult]) -> bool:
-    """Ask a person where the policy requires one; without a yes the step is blocked."""
+    """Ask a person where the policy requires one; a no blocks the step.
+
+    Raises NobodyToAskError where nobody is there: the step waits as it is, and the next invocation asks again.
+    """
     run = it.run
     gate = next((each for each in results if each.gate.kind is ReviewKind.MANUAL_APPROVAL), None)
     if gate is None or gate.is_open:
@@ -154,17 +166,33 @@ async def approved(it: Workshop, results: Iterable[GateResult]) -> bool:
     question = f"Approve the output of step {run.step.id} ({run.step.risk_level} risk)? {gate.gate.reason}."
     room = it.parts.room
     async with it.lock:
-        is_given = await is_approved(room.bus, room.approver, run, it.supervisor, request, question)
+        is_given = await is_approved(room.bus, room.approver, run, it.supervisor, request, question, waits=True)
     if not is_given:
-        answer = run.approvals[-1].answer if run.approvals else "nobody to ask"
+        answer = run.approvals[-1].answer
         it.fire(StepBlocked(step=run.step.id, reason=f"a person did not approve it: {answer}"))
     return is_given
 
 
 def results_of(run: StepRun) -> tuple[GateResult, ...]:
     """What the gates said of the last output, from its records."""
-    found = () if run.verified is None else evidence_in(run.verified.evidence)
-    return judge(required_gates(run.step, reviews_of(run)), found, approvals_of(run))
+    return judge(required_gates(run.step, reviews_of(run)), evidence_of(run), approvals_of(run))
+
+
+def evidence_of(run: StepRun) -> tuple[Evidence, ...]:
+    """What the gates captured of the last output, from its records."""
+    return () if run.verified is None else evidence_in(run.verified.evidence)
+
+
+def notes_of(run: StepRun) -> tuple[Input, ...]:
+    """What QA and security agents said of the last output: claims, which open no gate."""
+    done = [work.finished for work in run.works.values() if work.started.number == run.made_in]
+    return tuple(
+        Input(
+            name=f"{each.purpose} notes", text=text_of(each.output), origin=f"{each.model}, a claim", is_reviewed=False
+        )
+        for each in done
+        if each is not None and each.output is not None and each.purpose in AGENTS
+    )
 
 
 def told(evidence: Evidence) -> JSON:

@@ -10,6 +10,7 @@ import attrs
 
 from orchestrator.asking import ask
 from orchestrator.closing import commit
+from orchestrator.excerpt import in_short
 from orchestrator.execution import Execution
 from orchestrator.nesting import Parent, charged_by, child_id_of, load_child
 from orchestrator.plan.account import TURNS_HELD, Account, BudgetReachedError
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from orchestrator.plan.studio import Studio
 
 __all__ = ["Parts", "Task", "Workshop", "end_of"]
+
+AGAIN_CHARACTERS = 500
+"""Longest reason for another attempt."""
 
 
 @attrs.frozen(kw_only=True)
@@ -66,6 +70,8 @@ class Task:
     executor: str = "generator"
     attempt: int = 1
     """Number of the attempt at this very purpose, for answers that could not be read."""
+    again: str = ""
+    """Why there is another attempt."""
     files: Mapping[str, str] = attrs.field(factory=dict)
 
 
@@ -153,6 +159,7 @@ class Workshop:
             executor=task.executor,
             prompt=Blob(task.prompt),
             reservation=held,
+            again=in_short(task.again, AGAIN_CHARACTERS),
         )
         self.fire(event)
         self.fire(ChildStarted(child_id=child_id, lifecycle=lifecycle_of(task.executor)))

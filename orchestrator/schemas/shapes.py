@@ -108,6 +108,8 @@ class Shapes:
 
 def default_of(field: attrs.Attribute[Any]) -> Schema:
     """The default of a field, where it is a plain value."""
+    if field.default is attrs.NOTHING:
+        return {}  # it is itself a member of an enumeration
     value = field.default.value if isinstance(field.default, Enum) else field.default
     if value is None or isinstance(value, bool | int | float | str):
         return {"default": value}

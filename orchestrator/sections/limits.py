@@ -13,6 +13,8 @@ from orchestrator_events.budget import Budget
 
 __all__ = ["BudgetSection", "RetriesSection"]
 
+USUAL = Budget()
+
 
 @attrs.frozen(kw_only=True)
 class BudgetSection:
@@ -28,8 +30,11 @@ class BudgetSection:
     """In units of the currency that the generator reports."""
     repeats: str | int | None = attrs.field(default=None, validator=read_by(parse_count))
 
-    def budget(self) -> Budget:
-        """The limits as the engine takes them; ValueError when none is left that could stop a run."""
+    def budget(self, default: Budget = USUAL) -> Budget:
+        """The limits as the engine takes them, those left out as in `default`.
+
+        ValueError when none is left that could stop a run.
+        """
         limits: dict[str, Any] = {
             name: parse_count(value)
             for name, value in attrs.asdict(self).items()
@@ -39,7 +44,7 @@ class BudgetSection:
             limits["seconds"] = parse_duration(self.time)
         if self.money is not None:
             limits["money_micro"] = parse_money(self.money)
-        return Budget(**limits)
+        return attrs.evolve(default, **limits)
 
 
 def _bounded(value: str | float) -> float:

@@ -26,7 +26,7 @@ from orchestrator.journal.memory import MemoryJournal
 from orchestrator.plan.contextbus import ContextBus, MissingArtifactsError
 from orchestrator.plan.engine import PlanChangedError, PlanOrchestrator, PlanStateError
 from orchestrator.plan.outcome import PlanBlockedResult, PlanCompletedResult, PlanReport
-from orchestrator.plan.plan import read_plan
+from orchestrator.plan.plan import PlanError, read_plan
 from orchestrator.plan.policyfiles import default_policy
 from orchestrator.plan.review import Review, ReviewStatus
 from orchestrator.replay import replay
@@ -302,6 +302,15 @@ def test_loads_the_plan_and_validates_its_state(place: Path) -> None:
     with pytest.raises(PlanChangedError) as error:
         changed.run()
     assert (error.value.recorded, error.value.found) == (orchestrator.plan.digest, changed.plan.digest)
+
+
+def test_validates_the_state_that_the_file_states(place: Path) -> None:
+    """'Load plan (plan.json) and validate lifecycle state': a file that says locked is believed once it is so."""
+    orchestrator = made(place, small(lifecycle="locked"), approving)
+    with pytest.raises(PlanError, match=r"\$\.lifecycle: says locked, which the journal does not know of"):
+        orchestrator.review(SHOP.approval(), "Ada")
+    draft = locked(made(place, small(), approving, journal=orchestrator.journal))
+    assert (draft.status().state, orchestrator.run().status) == ("locked", "completed")
 
 
 def test_required_artifacts_exist(place: Path) -> None:
@@ -668,7 +677,8 @@ def test_updated_context_bus(shop: Executed) -> None:
     state = json.loads(shop.read("STATE/state.json"))
     artifacts = state["artifacts"]
     assert set(state["completed_steps"]) == {step.id for step in shop.report.plan.steps}
-    assert set(artifacts) == {name for step in shop.report.plan.steps for name in step.outputs}
+    steps = shop.report.plan.steps
+    assert set(artifacts) == {name for step in steps for name in step.outputs or (f"step_{step.id}_output.md",)}
     assert {each["status"] for each in artifacts.values()} == {"reviewed"}
     digests = {name: sha256((shop.root / each["path"]).read_bytes()).hexdigest() for name, each in artifacts.items()}
     assert digests == {name: each["sha256"] for name, each in artifacts.items()}

@@ -232,7 +232,7 @@ def gone_on(orchestrator: PlanOrchestrator) -> PlanReport:
                 assert isinstance(standing, PlanBlockedResult)
                 orchestrator.amend(amended_plan(), "the review blocked the launch")
             case _:
-                return standing
+                return orchestrator.resume()  # which lays the studio out, if a kill came before that
 
 
 class WatchedJournal(SqliteJournal):
@@ -245,10 +245,10 @@ class WatchedJournal(SqliteJournal):
 
     async def append(self, batch: Batch) -> None:
         """Append, and die where it is said."""
-        self.appends += 1
-        self.kill("before", self.appends)
+        self.appends = number = self.appends + 1
+        self.kill("before", number)
         await super().append(batch)
-        self.kill("after", self.appends)
+        self.kill("after", number)  # steps append side by side, so the count may have gone on
 
 
 @attrs.define

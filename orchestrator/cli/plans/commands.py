@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.choices import ColorChoice, DisplayChoice, GraphFormat
+from orchestrator.cli.choices import ColorChoice, DisplayChoice, PlanGraphFormat
 from orchestrator.cli.options import AsJson, Color, Display, Runs, Verbose
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ ConfigFile = Annotated[
     typer.Option("--config", "-c", metavar="FILE", help="Models, checks and studio.  [default: studio.toml]"),
 ]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.")]
+By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who does it; it is recorded.")]
 
 plan_application = typer.Typer(
     help="Plans: reviewed, locked and executed step by step, with a routing policy and a correction loop.",
@@ -73,13 +74,19 @@ def review_command(
 
 @plan_application.command("lock")
 def lock_command(
-    plan: PlanFile, *, config: ConfigFile = None, runs: Runs = RUNS, as_json: AsJson = False, verbose: Verbose = False
+    plan: PlanFile,
+    *,
+    by: By = "",
+    config: ConfigFile = None,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Lock the reviewed plan: it cannot change unseen from then on."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
-        raise typer.Exit(command_of(plan, config, runs, as_json=as_json).lock())
+        raise typer.Exit(command_of(plan, config, runs, as_json=as_json).lock(by))
 
 
 @plan_application.command("run")
@@ -105,6 +112,11 @@ def run_command(
 def resume_command(
     plan: PlanFile,
     *,
+    retry: Annotated[
+        list[str] | None, typer.Option("--retry", metavar="STEP", help="A blocked or failed step to begin anew.")
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What was mended; it is recorded.")] = "",
+    by: By = "",
     config: ConfigFile = None,
     runs: Runs = RUNS,
     display: Display = DisplayChoice.AUTO,
@@ -112,12 +124,15 @@ def resume_command(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Go on with a plan where it was left; finished steps are never done again."""
+    """Go on with a plan where it was left; finished steps are never done again.
+
+    With --retry and --reason a step begins anew that was blocked, or failed, by something that is mended since.
+    """
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
         command = command_of(plan, config, runs, display, color, as_json=as_json)
-        raise typer.Exit(command.execute(is_resumed=True))
+        raise typer.Exit(command.execute(is_resumed=True, retry=tuple(retry or ()), reason=reason, by=by))
 
 
 @plan_application.command("amend")
@@ -125,6 +140,7 @@ def amend_command(
     plan: PlanFile,
     *,
     reason: Reason,
+    by: By = "",
     config: ConfigFile = None,
     runs: Runs = RUNS,
     as_json: AsJson = False,
@@ -134,7 +150,7 @@ def amend_command(
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
-        raise typer.Exit(command_of(plan, config, runs, as_json=as_json).amend(reason))
+        raise typer.Exit(command_of(plan, config, runs, as_json=as_json).amend(reason, by))
 
 
 @plan_application.command("abandon")
@@ -142,6 +158,7 @@ def abandon_command(
     plan: PlanFile,
     *,
     reason: Reason,
+    by: By = "",
     config: ConfigFile = None,
     runs: Runs = RUNS,
     as_json: AsJson = False,
@@ -151,7 +168,7 @@ def abandon_command(
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
-        raise typer.Exit(command_of(plan, config, runs, as_json=as_json).abandon(reason))
+        raise typer.Exit(command_of(plan, config, runs, as_json=as_json).abandon(reason, by))
 
 
 @plan_application.command("status")
@@ -169,11 +186,14 @@ def status_command(
 def graph_command(
     plan: PlanFile,
     *,
-    form: Annotated[GraphFormat, typer.Option("--format", "-f", help="How it is drawn.")] = GraphFormat.TEXT,
+    form: Annotated[PlanGraphFormat, typer.Option("--format", "-f", help="How it is drawn.")] = PlanGraphFormat.TEXT,
     runs: Runs = RUNS,
     verbose: Verbose = False,
 ) -> None:
-    """Draw a plan's steps and what they depend on; `graph plan` and `graph step` draw the lifecycles."""
+    """Draw a plan's steps and what they depend on.
+
+    The lifecycles are drawn by `orchestrator graph plan` and `orchestrator graph step`.
+    """
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):

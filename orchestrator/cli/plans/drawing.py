@@ -1,4 +1,4 @@
-"""The command `plan graph`: the steps with their dependencies, or one of the two lifecycles with the way taken."""
+"""The command `plan graph`: the steps, what depends on what, and how far each is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import assert_never
 
 from orchestrator.blocking import run_blocking
-from orchestrator.cli.choices import GraphFormat
-from orchestrator.cli.exitcodes import RequestError
+from orchestrator.cli.choices import PlanGraphFormat
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.history import UnknownRunError
 from orchestrator.jsondata import JSON
@@ -20,21 +20,21 @@ from orchestrator.plan.plan import Plan, load_plan
 __all__ = ["draw_plan"]
 
 
-def draw_plan(plan_file: Path, form: GraphFormat, runs: Path) -> None:
+def draw_plan(plan_file: Path, form: PlanGraphFormat, runs: Path) -> None:
     """The plan's steps: what depends on what, what may run side by side, and how far each is."""
     plan = load_plan(plan_file)
     plan, states = standing(plan, runs)
     match form:
-        case GraphFormat.TEXT:
+        case PlanGraphFormat.TEXT:
             text = "\n".join(text_lines(plan, states)) + "\n"
-        case GraphFormat.MERMAID:
+        case PlanGraphFormat.MERMAID:
             text = "\n".join(mermaid_lines(plan, states)) + "\n"
-        case GraphFormat.DOT:
+        case PlanGraphFormat.DOT:
             text = "\n".join(dot_lines(plan, states)) + "\n"
-        case GraphFormat.JSON:
+        case PlanGraphFormat.JSON:
             text = as_json(plan, states)
         case _:
-            raise RequestError("a plan is drawn as text, mermaid, dot or json")
+            assert_never(form)
     sys.stdout.write(text)
 
 

@@ -12,39 +12,36 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from orchestrator.asking import NobodyToAskError
 from orchestrator.cli.appearance import console_on, marks_for
 from orchestrator.cli.conducting import Manner
 from orchestrator.cli.exitcodes import ExitCode, RequestError, code_of_error
 from orchestrator.cli.failures import say
-from orchestrator.cli.inert import inert, one_line
+from orchestrator.cli.inert import inert
 from orchestrator.cli.interruption import SignalledError, run_until_signalled
 from orchestrator.cli.isolationlines import unheld_line
+from orchestrator.cli.plans.lines import is_rejected, report_lines
 from orchestrator.cli.plans.screens import LinesScreen, TableScreen
 from orchestrator.cli.plans.studiofile import load_studio_file, made_orchestrator
 from orchestrator.cli.recordscreens import NoScreen, RecordScreen
 from orchestrator.cli.runplace import RunPlace
-from orchestrator.cli.wording import usage
 from orchestrator.history import UnknownRunError
 from orchestrator.plan.engine import PlanOrchestrator
 from orchestrator.plan.errors import MissingArtifactsError
 from orchestrator.plan.outcome import (
     PlanBlockedResult,
-    PlanCompletedResult,
     PlanEndedError,
     PlanExhaustedResult,
     PlanReport,
 )
 from orchestrator.plan.plan import load_plan
 from orchestrator.plan.review import Checklist, Review, ReviewStatus
-from orchestrator_events.event import Event
-from orchestrator_events.plan import PlanRejected
 
 if TYPE_CHECKING:
     from orchestrator.journal.sqlite import SqliteJournal
 
 __all__ = ["PlanCommand", "check_plan"]
 
-REASON = 300
 RUNS = Path("runs")
 
 
@@ -68,17 +65,17 @@ class PlanCommand:
             raise RequestError("say who reviewed the plan: --by NAME")
         return self.brief(lambda orchestrator: orchestrator.areview(given, by))
 
-    def lock(self) -> ExitCode:
+    def lock(self, by: str = "") -> ExitCode:
         """Lock the reviewed plan."""
-        return self.brief(lambda orchestrator: orchestrator.alock())
+        return self.brief(lambda orchestrator: orchestrator.alock(by))
 
-    def amend(self, reason: str) -> ExitCode:
-        """Record that the plan's file changed, and why."""
-        return self.brief(lambda orchestrator: orchestrator.aamend(orchestrator.plan, reason))
+    def amend(self, reason: str, by: str = "") -> ExitCode:
+        """Record that the plan's file changed, why, and who changed it."""
+        return self.brief(lambda orchestrator: orchestrator.aamend(orchestrator.plan, reason, by))
 
-    def abandon(self, reason: str) -> ExitCode:
+    def abandon(self, reason: str, by: str = "") -> ExitCode:
         """Give the plan up."""
-        return self.brief(lambda orchestrator: orchestrator.aabandon(reason))
+        return self.brief(lambda orchestrator: orchestrator.aabandon(reason, by))
 
     def status(self) -> ExitCode:
         """Show where the plan is."""
@@ -88,11 +85,11 @@ class PlanCommand:
             reason = f"plan {error.run_id} has no run below {self.runs}"
             raise RequestError(f"{reason}: begin with {self.command('review')}") from None
 
-    def execute(self, *, is_resumed: bool) -> ExitCode:
-        """Execute the plan, with progress on a screen."""
+    def execute(self, *, is_resumed: bool, retry: tuple[str, ...] = (), reason: str = "", by: str = "") -> ExitCode:
+        """Execute the plan, with progress on a screen; steps in `retry` begin anew."""
 
         def go(orchestrator: PlanOrchestrator) -> Coroutine[Any, Any, PlanReport]:
-            return orchestrator.aresume() if is_resumed else orchestrator.arun()
+            return orchestrator.aresume(retry, reason, by) if is_resumed else orchestrator.arun()
 
         return self.brief(go)
 
@@ -140,11 +137,7 @@ class PlanCommand:
                 begin = f"begin with {self.command('review')}, or name the directory with --runs"
                 raise RequestError(f"no journal at {place.journal_file}: {begin}")
             return place.journal_to_read()
-        try:
-            return place.journal_to_write()
-        except OSError as error:
-            reason = f"{error.filename or self.runs}: {error.strerror or error}"
-            raise RequestError(f"{reason}: name a directory that can be written with --runs") from None
+        return place.journal_to_write()
 
     def command(self, name: str) -> str:
         """A command on this plan, as it is typed in the current directory."""
@@ -169,19 +162,24 @@ class PlanCommand:
         if self.manner.as_json:
             sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")
             return
-        for line in report_lines(report):
+        for line in report_lines(report, self):
             sys.stdout.write(inert(line) + "\n")
 
 
 class TerminalApprover:
-    """Asks whoever is at the terminal; without one, nobody approves."""
+    """Asks whoever is at the terminal."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a terminal."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
 
     async def approve(self, run_id: str, prompt: str) -> bool:  # noqa: ARG002 -- the port's signature
-        """Whether the answer is yes."""
+        """Whether the answer is yes; NobodyToAskError without a terminal."""
         import asyncio
 
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
+        if not self.is_there:
+            raise NobodyToAskError(prompt)
         say(f"{prompt} [y/N]")
         answer = await asyncio.to_thread(sys.stdin.readline)
         return answer.strip().lower() in ("y", "yes")
@@ -192,7 +190,8 @@ def check_plan(plan_file: Path, config: Path | None, *, as_json: bool) -> ExitCo
     from orchestrator.journal.memory import MemoryJournal
 
     plan, file = load_plan(plan_file), load_studio_file(config)
-    orchestrator = made_orchestrator(file, plan, MemoryJournal(), TerminalApprover())
+    approver = TerminalApprover()
+    orchestrator = made_orchestrator(file, plan, MemoryJournal(), approver if approver.is_there else None)
     faults = list(orchestrator.check())
     try:
         orchestrator.studio.require(plan.context_requirements)
@@ -230,47 +229,7 @@ def code_of(report: PlanReport) -> ExitCode:
             return ExitCode.PAUSED if is_rejected(report) else ExitCode.CONFORMS
 
 
-def rejection_lines(report: PlanReport) -> Iterator[str]:
-    """What the last review asks to change in the plan, where the plan waits for that."""
-    event = last_of(report)
-    if isinstance(event, PlanRejected):
-        told = json.loads(event.review.text or "{}")
-        yield f"{one_line(event.reviewer, REASON)}: {str(told.get('status', '')).replace('_', ' ')}"
-        for text in (*told.get("required_fixes", ()), *told.get("diff_risk_notes", ())):
-            yield f"  {one_line(str(text), REASON)}"
-
-
-def is_rejected(report: PlanReport) -> bool:
-    """Whether the last thing said of the plan is that it has to change."""
-    return isinstance(last_of(report), PlanRejected)
-
-
-def last_of(report: PlanReport) -> Event | None:
-    """The last thing that was said of the plan as a whole."""
-    told = [record.event for record in report.records if record.event.name.startswith("plan:")]
-    return told[-1] if told else None
-
-
 def code_of_ended(error: PlanEndedError) -> ExitCode:
     """The status of an invocation that was interrupted."""
     code = code_of_error(error.__cause__ or error)
     return ExitCode.INTERNAL if code is ExitCode.USAGE else code  # usage is what nothing was spent on
-
-
-def report_lines(report: PlanReport) -> Iterator[str]:
-    """A report in words."""
-    yield f"plan {report.plan.plan_id}: {report.state}"
-    yield from rejection_lines(report)
-    for step in report.steps:
-        by = f"  {one_line(step.model, REASON)}" if step.model else ""
-        times = f", {step.executions} executions" if step.executions > 1 else ""
-        why = f"  {one_line(step.reason, REASON)}" if step.reason else ""
-        yield f"  {step.id:<20} {step.state:<10}{by}{times}{why}".rstrip()
-    if isinstance(report, PlanExhaustedResult):
-        yield f"the limit {report.limit} is reached: {report.detail}"
-    if isinstance(report, PlanCompletedResult):
-        yield from (f"prepared: {path}" for path in report.release)
-        yield from (f"missing before a rollout: {text}" for text in report.missing)
-    yield f"used: {usage(report.usage)}"
-    if report.next_command:
-        yield f"next: orchestrator {report.next_command}"

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from orchestrator.cli.appearance import Marks
 from orchestrator.cli.inert import one_line
+from orchestrator.excerpt import in_short
 from orchestrator.plan.plan import Plan
 from orchestrator_events.event import Event
 from orchestrator_events.plan import (
@@ -35,6 +36,7 @@ from orchestrator_events.run import BudgetExhausted
 __all__ = ["LinesScreen", "TableScreen", "lines_of"]
 
 WIDTH = 160
+NAME = 40
 
 
 @attrs.define(eq=False)
@@ -71,8 +73,8 @@ class TableScreen:
         if not step_id:
             return
         self.states[step_id] = record.target if record.lifecycle == "step" else getattr(event, "state", "pending")
-        for line in lines_of(record, self.marks):
-            self.notes[step_id] = line.plain.strip().removeprefix(f"{self.marks.bullet} {step_id}: ")
+        if (found := said(record)) is not None:
+            self.notes[step_id], _ = found
         if self.live is None:
             self.live = Live(console=self.console, refresh_per_second=8, transient=False)
             self.live.start()
@@ -81,11 +83,12 @@ class TableScreen:
     def drawn(self) -> Group:
         """Every step with its state and its last news."""
         names = dict.fromkeys([*(step.id for step in self.plan.steps), *self.states])
-        lines = [
-            Text(one_line(f"{name:<20.40} {self.states.get(name, 'pending'):<10} {self.notes.get(name, '')}", WIDTH))
-            for name in names
-        ]
-        return Group(*lines)
+        return Group(*map(self.line, names))
+
+    def line(self, name: str) -> Text:
+        """A step with its state and its last news."""
+        place = f"{one_line(name, NAME):<20} {self.states.get(name, 'pending'):<10} "
+        return Text((place + in_short(self.notes.get(name, ""), WIDTH - len(place), self.marks.ellipsis)).rstrip())
 
     def close(self) -> None:
         """Leave the last drawing where it is."""
@@ -101,7 +104,7 @@ def lines_of(record: Record, marks: Marks) -> Iterator[Text]:
         text, style = found
         step_id = str(getattr(record.event, "step", ""))
         prefix = f"{marks.bullet} {step_id}: " if step_id else ""
-        yield Text(one_line(f"{prefix}{text}", WIDTH, marks.ellipsis), style)
+        yield Text(in_short(f"{prefix}{text}", WIDTH, marks.ellipsis), style)
 
 
 def said(record: Record) -> tuple[str, str] | None:
@@ -122,6 +125,12 @@ def reviewed(event: StepReviewed) -> tuple[str, str]:
     return f"{event.reviewer}: {event.outcome.replace('_', ' ')}{conditions}", "bold"
 
 
+def begun(event: WorkStarted) -> tuple[str, str]:
+    """Who begins what; why, where it is asked for again."""
+    again = f", again: {event.again}" if event.again else ""
+    return f"{event.purpose} {event.number}: {event.model} as {event.role}{again}", "cyan"
+
+
 TELLERS: Final[Mapping[type[Event], Callable[[Any], tuple[str, str]]]] = {
     BudgetExhausted: lambda event: (f"the limit {event.limit} is reached: {event.detail}", "red"),
     FollowUpAdded: lambda event: (f"step {event.followup} is added", "yellow"),
@@ -139,6 +148,6 @@ TELLERS: Final[Mapping[type[Event], Callable[[Any], tuple[str, str]]]] = {
         "green" if event.state == "completed" else "red",
     ),
     StepVerified: verified,
-    WorkStarted: lambda event: (f"{event.purpose} {event.number}: {event.model} as {event.role}", "cyan"),
+    WorkStarted: begun,
 }
 """What each event says, and in which style."""

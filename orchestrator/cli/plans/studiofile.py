@@ -8,7 +8,8 @@ from typing import Final, Literal
 
 import attrs
 
-from orchestrator.assembly import made_secrets
+from orchestrator.assembly import made_evaluator, made_secrets, may_answer_with_files
+from orchestrator.configuration import ConfigurationError
 from orchestrator.configuredgenerator import made_generator
 from orchestrator.documents import read_document
 from orchestrator.errors import DocumentError
@@ -21,12 +22,14 @@ from orchestrator.plan.models import GeneratorModel
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.routing import ReviewKind
 from orchestrator.plan.studiopaths import STUDIO_PATHS, path_faults
-from orchestrator.ports import Approver
+from orchestrator.ports import Approver, Evaluator
 from orchestrator.sections.checking import names_variables
+from orchestrator.sections.evaluator import EvaluatorSection
 from orchestrator.sections.generator import GeneratorSection
 from orchestrator.sections.limits import BudgetSection
 from orchestrator.sections.sandbox import SandboxSection
 from orchestrator.structuring import structure
+from orchestrator_events.budget import Budget
 from orchestrator_events.journal import Journal
 
 __all__ = ["STUDIO_FILE", "StudioFile", "load_studio_file", "made_orchestrator"]
@@ -69,6 +72,8 @@ class StudioFile:
 
     models: dict[str, GeneratorSection] = attrs.field(factory=dict)
     checks: tuple[CheckSection, ...] = ()
+    suites: dict[str, EvaluatorSection] = attrs.field(factory=dict)
+    """The eval suite of each step that is a conformance run, by its id: an `[evaluator]` section of a configuration."""
     examiners: dict[ReviewKind, str] = attrs.field(factory=dict)
     plan_reviewer: str = ""
     release_manager: bool = True
@@ -83,7 +88,8 @@ class StudioFile:
     """Names of variables whose values are redacted wherever they would be stored or shown."""
     refuse_secrets: bool = False
     """Whether an output that holds one of them is a failure of the implementer's."""
-    budget: BudgetSection | None = None
+    budget: BudgetSection = attrs.field(factory=BudgetSection)
+    """Of the whole plan; what is left out has the bound of a plan for which none is given."""
     sandbox: SandboxSection = attrs.field(factory=SandboxSection)
 
 
@@ -123,8 +129,9 @@ def made_orchestrator(
         studio=studio,
         policy=studio.policy() if file.policy is None else file.policy,
         journal=journal,
-        budget=BOUND if file.budget is None else file.budget.budget(),
+        budget=budget_of(file.budget),
         checks=[check_of(section, file.sandbox) for section in file.checks],
+        suites={step_id: suite_of(step_id, section, file) for step_id, section in file.suites.items()},
         examiners=file.examiners,
         plan_reviewer=file.plan_reviewer,
         has_release_manager=file.release_manager,
@@ -137,11 +144,34 @@ def made_orchestrator(
     )
 
 
+def budget_of(section: BudgetSection) -> Budget:
+    """The limits of the plan; ConfigurationError when none is left that could stop it."""
+    try:
+        return section.budget(BOUND)
+    except ValueError as error:
+        raise ConfigurationError(f"[budget] {error}") from None
+
+
 def model_of(section: GeneratorSection, sandbox: SandboxSection) -> GeneratorModel:
     """One model."""
     return GeneratorModel(
         made_generator(section, sandbox), parameters=section.parameters, output_limit=section.output_limit
     )
+
+
+def suite_of(step_id: str, section: EvaluatorSection, file: StudioFile) -> Evaluator:
+    """One eval suite; ConfigurationError when it will not do."""
+    if section.pins is not None or section.controls:
+        raise ConfigurationError(f"[suites.{step_id}] the suite of a step has no pins and no controls: leave them out")
+    if section.suite is None:
+        raise ConfigurationError(f"[suites.{step_id}] names no directory: give it as suite")
+    readable = tuple(path.absolute() for path in section.readable)
+    placed = attrs.evolve(section, suite=section.suite.absolute(), readable=readable)
+    try:
+        may_lack_file = all(may_answer_with_files(model) for model in file.models.values())
+        return made_evaluator(placed, file.sandbox, may_lack_file=may_lack_file)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"[suites.{step_id}] {error}") from None
 
 
 def check_of(section: CheckSection, sandbox: SandboxSection) -> CommandCheck:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
@@ -30,6 +31,7 @@ from orchestrator.plan.review import Checklist, Review, ReviewStatus
 from orchestrator.plan.routing import Mode, Policy, Rule, Treatment
 from orchestrator.ports import Request
 from orchestrator.process import CONTAINMENT
+from orchestrator.replay import replay, runs_in
 from orchestrator_events.budget import Budget
 from orchestrator_events.record import GENESIS, chain_digest
 
@@ -255,13 +257,19 @@ FORGERIES: dict[str, tuple[Change, str, str]] = {
         rewrites("p", "plan:amended", "difference", "again", "once"), "plan", "tells another difference",
     ),
     "approved by nobody": (sets("p", "plan:reviewed", reviewer=""), "plan", "review by nobody"),
+    "locked by nobody": (sets("p", "plan:locked", by=""), "plan", "is locked by nobody"),
+    "amended by nobody": (sets("p", "plan:amended", by=""), "plan", "an amendment by nobody"),
+    "amended for no reason": (sets("p", "plan:amended", reason=" "), "plan", "an amendment by nobody, or for no"),
     "an approval that is none": (
         lambda it: it.event("p", "plan:reviewed").update(
             review=it.blob("p", said("changes_requested", required_fixes=["split it"]))
         ),
         "plan", "with a review that says changes_requested",
     ),
-    "a step before its dependency": (moves("p", "child:started", 1, "child:started"), "plan", "begins step b before a"),
+    "a step before its dependency": (moves("p", "child:started", 2, "child:started"), "plan", "begins step b before a"),
+    "a step beside the follow-up that it waits for": (
+        moves("p", "child:started", 2, "child:started", 1), "plan", "begins step b before a-followup",
+    ),
     "a step completed before its dependency": (
         moves("p", "step:settled", 0, "plan:completed"), "plan", "completes step b before a",
     ),
@@ -286,6 +294,13 @@ FORGERIES: dict[str, tuple[Change, str, str]] = {
     ),
     "unblocked by no lock": (
         sets("p.c", "step:unblocked", digest="sha256:" + "0" * 64), "tree", "which was never locked",
+    ),
+    "unblocked by the plan it was blocked under": (
+        lambda it: it.event("p.c", "step:unblocked").update(digest=it.event("p", "plan:locked")["digest"]), "tree",
+        "begins anew under the plan that it ended under, for no reason",
+    ),
+    "retried by nobody": (
+        sets("p.c", "step:unblocked", reason="it is mended"), "tree", "begins anew for no reason, or by nobody",
     ),
     "failures counted down": (sets("p.b", "step:routed", 1, failures=0), "step", "counts 0 failures, there are 1"),
     "an execution left out": (sets("p.b", "step:started", 1, number=3), "step", "is execution 3, expected 2"),
@@ -338,6 +353,7 @@ FORGERIES: dict[str, tuple[Change, str, str]] = {
         lambda it: it.event("p.b", "step:executed")["charge"].update(input_tokens=1), "step", "its work cost",
     ),
     "work by another model": (sets("p.b", "work:started", model="second"), "step", "the route names 'writer'"),
+    "asked again for no reason": (sets("p.b", "work:started", again="unreadable"), "step", "is primary again"),
     "another prompt": (
         rewrites("p.b", "work:started", "prompt", "write b", "steal b"), "tree", "another prompt than the work",
     ),
@@ -365,6 +381,17 @@ def settlements(it: Forged) -> list[Body]:
     return [link["body"]["event"] for link in it.run("p")["records"] if link["body"]["name"] == "step:settled"]
 
 
+def test_a_plan_that_nobody_gave_up(tmp_path: Path) -> None:
+    """Who abandoned a plan is told; an abandonment without that is found."""
+    orchestrator = orchestrator_in(tmp_path)
+    orchestrator.review(YES, "Ada")
+    orchestrator.abandon("it is too late", "Grace")
+    forged = Forged(json.loads(asyncio.run(export_json(orchestrator.journal, "p"))))
+    assert (forged.event("p", "plan:abandoned"), forged.findings()) == ({"by": "Grace", "reason": "it is too late"}, [])
+    forged.event("p", "plan:abandoned")["by"] = ""
+    assert [each.partition(": ")[2] for each in forged.findings()] == ["record 8: is given up by nobody"]
+
+
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgeries(forged: Forged, name: str) -> None:
     """Each one is found, by the check that is there for it, in the words that name it."""
@@ -372,6 +399,38 @@ def test_forgeries(forged: Forged, name: str) -> None:
     change(forged)
     found = forged.findings()
     assert [each for each in found if each.startswith(f"{check}: ") and words in each] != [], found
+
+
+def test_every_decision_inside_is_replayed() -> None:
+    """'Artifacts written to /studio for audit and replay': of plan, steps and models, each in words."""
+    export = parse_export(document())
+    steps = replay(export)
+    counted = Counter(each.run for each in steps)
+    assert counted == {each.run_id: len(each.links) for each in runs_in(export)}
+    assert [each.time for each in steps] == sorted(each.time for each in steps)
+    families = ("plan:", "step:", "work:", "followup:", "decision:", "artifact:", "release:")
+    assert {each.event for each in steps if each.event.startswith(families) and not each.decision} == set()
+    told = {each.decision for each in steps if each.run in ("p", "p.b", "p.c")}
+    assert {
+        "rule twice: writer, secondary second, dual-run, reviewed by reviewer; Rule twice: ambiguous.",
+        "reviewer: changes requested; shorter",
+        "candidate 2 of 2: evals are even; reviewer: shorter",
+        "reviewer: blocked; nobody knows what c is",
+    } - told == set()
+    assert [each.decision for each in steps if each.event == "step:verified" and each.run == "p.b"] != []
+
+
+def test_one_run_inside_is_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--only` names a run of the file, which is shown with those inside it; an unknown one is a usage error."""
+    monkeypatch.chdir(tmp_path)
+    Path("journal.json").write_text(document())
+    assert run_application(["replay", "journal.json", "--only", "p.b"]) == 0
+    runs = {line.split()[2] for line in capsys.readouterr().out.splitlines()}
+    assert runs == {"p.b", "p.b.primary-1", "p.b.primary-2", "p.b.review-1", "p.b.review-2"}
+    assert run_application(["replay", "journal.json", "--only", "p.bb"]) == 2
+    assert "did you mean p.b?" in capsys.readouterr().err
 
 
 def test_a_run_folder_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,36 @@ def records(tmp_path: Path) -> tuple[Record, ...]:
     return workflow.resume("x", "fix").records
 
 
+def test_taken_up_again(tmp_path: Path) -> None:
+    """A workflow that was aborted while it waited, and is resumed, goes on where its table says."""
+    calls: dict[str, Any] = {"a": lambda *_: {}}
+    domain = Domain(name="demo", phases=("a", "done"), state_directory=tmp_path / "state")
+    workflow = Workflow(domain, phases=calls, journal=MemoryJournal(), clock=ManualClock())
+    run_id = workflow.run().run_id
+    workflow.resume(run_id, "abort")
+    assert findings(workflow.resume(run_id).records, tmp_path) == ()
+
+
+def test_what_is_asked_again(tmp_path: Path) -> None:
+    """What was put off while the file was decided on is asked again as it was, and nothing else is."""
+
+    def fails(*_: object) -> PhaseOutcome:
+        raise ValueError("no network")
+
+    domain = Domain(name="demo", phases=("a", "done"), state_directory=tmp_path / "state")
+    workflow = Workflow(domain, phases={"a": fails}, journal=MemoryJournal(), clock=ManualClock())
+    run_id = workflow.run().run_id
+    file = workflow.state_file(None).path
+    file.write_text(file.read_text().replace("network", "net"))
+    workflow.resume(run_id)
+    records = workflow.resume(run_id, "use file").records
+    place = max(index for index, record in enumerate(records) if record.event.name == "decision:needed")
+    forged = records[place]._replace(event=evolved(options=("skip", "abort"))(records[place].event))
+    said = [finding.message for finding in findings((*records[:place], forged, *records[place + 1 :]), tmp_path)]
+    assert (findings(records, tmp_path), len(said)) == ((), 1)
+    assert "asks about 'phase error' before a step was taken, which was not put off" in said[0]
+
+
 def findings(records: tuple[Record, ...], folder: Path) -> tuple[Any, ...]:
     """What the audit finds in records, with their chain made to fit."""
     journal = MemoryJournal()

@@ -195,6 +195,16 @@ def test_fixes_keep_earlier_files(bus: ContextBus) -> None:
     assert files == {"step_a_output.md": "two", "step_a_output.1.md": "one", "step_a_output.2.md": "two"}
 
 
+def test_what_a_later_attempt_does_not_make_is_never_approved(bus: ContextBus) -> None:
+    """An amended step makes other files: its review says nothing of those it made before, which leave the state."""
+    state = bus.publish(StudioState(), "r1", "design", 1, {"a.md": "x"})
+    bus.save_output("r1", "design", 2, "y")
+    state = bus.accept(bus.publish_output(state, "r1", "design", 2), "design")
+    assert {name: (each.path, each.status) for name, each in state.artifacts.items()} == {
+        "step_design_output.md": ("RUNS/r1/step_design_output.2.md", "reviewed")
+    }
+
+
 def test_reviews_and_evidence(bus: ContextBus) -> None:
     """Reviews and captured output lie beside the output and come back; altered output is found out."""
     review = Review(

@@ -15,7 +15,7 @@ from orchestrator.plan.checking import MOST_STEPS
 from orchestrator.plan.dumping import dumped
 from orchestrator.plan.ordering import ordered, parallel_sets, ready
 from orchestrator.plan.plan import Plan, PlanError, Step, load_plan, read_plan
-from orchestrator.plan.vocabulary import Risk, TaskType
+from orchestrator.plan.vocabulary import Executor, Risk, TaskType
 from orchestrator.schemas import schema
 
 TOML = """
@@ -107,6 +107,34 @@ def test_published_schema(tmp_path: Path) -> None:
         assert not check.is_valid(broken)
 
 
+WRONG: list[tuple[str, Any]] = [
+    ("id", "a b"),
+    ("role", ""),
+    ("task", " "),
+    ("acceptance_criteria", [" "]),
+    ("outputs", ["a/"]),
+    ("depends_on", ["b", "b"]),
+    ("depends_on", ["../b"]),
+]
+
+
+def test_the_published_schema_knows_the_rules_of_each_key() -> None:
+    """It has no default for what is required, and refuses ids, paths and empty texts that the reader refuses."""
+    assert '"default": 1' not in json.dumps([schema(kind) for kind in ("plan", "review", "spec")])
+    good = dumped(plan(step("a", outputs=("docs/a.md",)), step("b", "a"), context_requirements=("c.md",)))
+    check = Draft202012Validator(schema("plan"))
+    assert check.is_valid(good)
+    first = good["steps"][0]
+    wrong: list[dict[str, Any]] = [
+        *({"plan_id": "a/b"}, {"goal": " "}, {"steps": []}, {"context_requirements": ["../c"]}),
+        *({"steps": [{**first, key: value}]} for key, value in WRONG),
+    ]
+    for broken in wrong:
+        assert not check.is_valid({**good, **broken}), broken
+        with pytest.raises(PlanError):
+            read_plan({**good, **broken}, "plan.json")
+
+
 def test_every_fault_at_once(tmp_path: Path) -> None:
     """Types and rules between steps are complained of together, each at its place, near names named."""
     data = {
@@ -132,6 +160,10 @@ def test_every_fault_at_once(tmp_path: Path) -> None:
         "$.steps[1].depend_on: unknown key (did you mean 'depends_on'?)",
         "$.steps[1].task: required key is missing",
         "$.goal: required key is missing",
+        (
+            "$.plan_id: 'a plan' is no plan id: use at most 100 of the letters A-Z and a-z, digits, '.', '_' and '-', "
+            "beginning with a letter or digit"
+        ),
         "$.steps[0].acceptance_criteria: is empty: say at least one thing that tells it is done",
         "$.steps[1].id: 'One' is the same file name as 'one': rename one",
         (
@@ -140,6 +172,57 @@ def test_every_fault_at_once(tmp_path: Path) -> None:
         ),
         "$.steps[2].depends_on[1]: there is no step 'onee' (did you mean 'one'?)",
         "$.steps[2].depends_on: depends on itself: two -> three -> two; remove one of these dependencies",
+    ]
+
+
+def test_rules_are_told_beside_types() -> None:
+    """Wrong types and broken dependencies hide no rule: an empty role, goal or task, a bad id, an unknown input."""
+    changes = {"role": "", "task": " ", "depends_on": ["c"], "inputs": ["nope"], "outputs": "a.md", "risk_level": 3}
+    first = {"id": "a", "role": "r", "task": "t", "risk_level": "low", "acceptance_criteria": ["c"], "inputs": ["a.md"]}
+    with pytest.raises(PlanError) as caught:
+        read_plan({"plan_id": "b/ad", "goal": " ", "steps": [first, {**first, "id": "b", **changes}]}, "plan.json")
+    assert [fault.path for fault in caught.value.faults] == [
+        "$.steps[1].risk_level",
+        "$.steps[1].outputs",
+        "$.plan_id",
+        "$.goal",
+        "$.steps[1].role",
+        "$.steps[1].task",
+        "$.steps[1].depends_on[0]",
+        "$.steps[1].inputs[0]",
+    ]
+
+
+def test_made_in_python() -> None:
+    """A plan made in Python is held to the types as well, all faults at once; words and lists are taken as meant."""
+    meant = step("a", risk_level="high", task_type="ux", executor="agent", acceptance_criteria=["It is done."])
+    assert plan(meant).steps == (
+        step("a", risk_level=Risk.HIGH, task_type=TaskType.UX, executor=Executor.AGENT),
+    )  # fmt: skip
+    wrong = step("a", risk_level="hgh", task_type="nonsense", acceptance_criteria="abc", inputs=("nope", 5))
+    with pytest.raises(PlanError) as caught:
+        plan(wrong, {"id": "b"}, goal=" ", lifecycle="idle")  # type: ignore[arg-type]  # that is what is refused
+    assert [str(fault) for fault in caught.value.faults] == [
+        "$.steps[0].acceptance_criteria: expected an array, found a string 'abc'",
+        (
+            "$.steps[0].risk_level: expected one of 'low', 'medium', 'high', 'critical', found a string 'hgh' "
+            "(did you mean 'high'?)"
+        ),
+        (
+            "$.steps[0].task_type: expected one of 'planning', 'architecture', 'implementation', 'review', 'test', "
+            "'ux', 'security', found a string 'nonsense'"
+        ),
+        "$.steps[0].inputs[1]: expected a string, found an integer 5",
+        "$.steps[1].role: required key is missing",
+        "$.steps[1].task: required key is missing",
+        "$.steps[1].acceptance_criteria: required key is missing",
+        "$.steps[1].risk_level: required key is missing",
+        (
+            "$.lifecycle: expected one of 'draft', 'reviewed', 'locked', 'executing', 'amended', 'completed', found a "
+            "string 'idle'"
+        ),
+        "$.goal: is empty: say what the plan is to reach",
+        "$.steps[0].inputs[0]: 'nope' is no step's output and no context artifact: make it, or require it",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +27,7 @@ from orchestrator.plan.difference import AmendmentError
 from orchestrator.plan.engine import PlanOrchestrator
 from orchestrator.plan.gates import Evidence
 from orchestrator.plan.models import AgentModel, GeneratorModel
-from orchestrator.plan.outcome import PlanInterruptedError
+from orchestrator.plan.outcome import PlanCompletedResult, PlanInterruptedError
 from orchestrator.plan.plan import Plan, read_plan
 from orchestrator.plan.readiness import PlanNotReadyError
 from orchestrator.plan.review import Checklist, Review, ReviewStatus
@@ -223,6 +224,97 @@ def test_the_second_pass_is_told_whatever_failed(tmp_path: Path, first: str, sai
     assert [said in plan.prompt(f"p.one.post-pass-{number}") for number in (1, 2)] == [False, True]
 
 
+TESTING = """import sys
+print("test_sign_in: expected 'ok', saw", repr(open("a.py").read()), "-" * 50_000, "2 failed")
+sys.exit("ok" not in open("a.py").read())
+"""
+
+
+def test_what_the_gates_captured_is_shown_to_all_who_need_it(tmp_path: Path) -> None:
+    """Fix, refactor, second pass and reviewer get beginning and end of it, bounded; and the notes of QA agents."""
+    answers = {"one.primary-3": "ok", **{f"one.qa-{number}": f"note {number}" for number in (1, 2, 3)}}
+    plan = course(
+        tmp_path,
+        plan_of({"id": "one", "outputs": ["a.py"], "test_plan": ["run it"]}),
+        lambda run_id, _: answers.get(run_id, "bad" if "-pass" in run_id else ""),
+        policy=Policy(default=POST_PASS),
+        checks=[CommandCheck("qa", "{python} test.py", suite={"test.py": TESTING}, launcher=CONTAINMENT)],
+        examiners={"qa": "reviewer"},
+    ).lock()
+    assert (plan.orchestrator.run().status, plan.findings()) == ("completed", [])
+    prompts = ("primary-1", "primary-2", "post-pass-2", "primary-3", "review-3")
+    told = {}
+    for name in prompts:
+        prompt = plan.prompt(f"p.one.{name}")
+        log = prompt.partition("<<< captured ")[2].partition(" >>>")[0]
+        seen = next((text for text in ("bad", "ok") if f"saw '{text}'" in log), "")
+        told[name] = (
+            seen,
+            "2 failed" in log,
+            0 < len(log) < 13_000,
+            [str(n) for n in (1, 2, 3) if f"note {n}" in prompt],
+        )
+    assert told == {
+        "primary-1": ("", False, False, []),
+        "primary-2": ("bad", True, True, ["1"]),
+        "post-pass-2": ("bad", True, True, ["1"]),
+        "primary-3": ("bad", True, True, ["2"]),
+        "review-3": ("ok", True, True, ["3"]),
+    }
+
+
+def test_a_contract_that_breaks_its_format_says_where(tmp_path: Path) -> None:
+    """Which key of an OpenAPI document is missing reaches whoever mends it."""
+    valid = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {}}
+    answers = {"one.primary-1": json.dumps({**valid, "info": {"title": "t"}}), "one.primary-2": json.dumps(valid)}
+    steps = plan_of({"id": "one", "outputs": ["CONTRACTS/api.json"]})
+    plan = course(tmp_path, steps, lambda run_id, _: answers.get(run_id, "")).lock()
+    assert plan.orchestrator.run().status == "completed"
+    log = plan.prompt("p.one.primary-2").partition("<<< captured ")[2].partition(" >>>")[0]
+    assert ("$.info" in log, "version" in log) == (True, True)
+
+
+def test_a_contract_of_no_known_kind_goes_back_to_its_implementer(tmp_path: Path) -> None:
+    """Data that neither `openapi` nor `$schema` names opens no gate, and whoever made it is told what is missing."""
+    schema = '{"$schema": "https://json-schema.org/draft/2020-12/schema"}'
+    answers = {"one.primary-1": '{"user": {}}', "one.primary-2": schema}
+    steps = plan_of({"id": "one", "outputs": ["CONTRACTS/user.json"]})
+    plan = course(tmp_path, steps, lambda run_id, _: answers.get(run_id, "")).lock()
+    assert (plan.orchestrator.run().status, plan.findings()) == ("completed", [])
+    log = plan.prompt("p.one.primary-2").partition("<<< captured ")[2].partition(" >>>")[0]
+    assert "it has neither `openapi` nor `$schema`, so it is data of no known kind" in log
+
+
+def test_data_beside_a_valid_contract_closes_no_gate(tmp_path: Path) -> None:
+    """What can be validated is: a file that cannot does not count against one that is valid."""
+    files = {
+        "CONTRACTS/a.json": '{"$schema": "https://json-schema.org/draft/2020-12/schema"}',
+        "CONTRACTS/b.json": "{}",
+    }
+    steps = plan_of({"id": "one", "outputs": list(files)})
+    writer = GeneratorModel(lambda _: Candidate(files=files))
+    plan = course(tmp_path, steps, lambda *_: "", models={"writer": writer}).lock()
+    assert (plan.orchestrator.run().status, plan.findings()) == ("completed", [])
+
+
+def test_a_contract_that_nothing_validates_is_told_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kind that is not known, or a library that is not there, needs a check of the host's own."""
+    steps = plan_of({"id": "one", "outputs": ["CONTRACTS/a.avsc"]}, {"id": "two", "outputs": ["CONTRACTS/b.proto"]})
+    monkeypatch.setitem(sys.modules, "proto_schema_parser", None)
+    install = "proto_schema_parser is not installed: install the extra 'contracts' to have it validated"
+    whys = {
+        "step one makes CONTRACTS/a.avsc": "no kind of definition is known for .avsc",
+        "step two makes CONTRACTS/b.proto": install,
+    }
+    assert course(tmp_path, steps, lambda *_: "").orchestrator.check() == tuple(
+        f"{step}, which nothing here validates ({why}): add an integration check" for step, why in whys.items()
+    )
+    check = CommandCheck("integration", "{python} -c print(1)")
+    assert course(tmp_path, steps, lambda *_: "", checks=[check]).orchestrator.check() == ()
+
+
 def test_the_reviewer_chooses_where_evals_are_even(tmp_path: Path) -> None:
     """Both candidates are kept word for word; choice and reason are recorded, and are a decision of the plan."""
     answers = {"one.comparison-1": '{"choice": 2, "reason": "it is shorter"}', "one.secondary-1": "b"}
@@ -235,6 +327,21 @@ def test_the_reviewer_chooses_where_evals_are_even(tmp_path: Path) -> None:
     record = next((tmp_path / "studio/ADR").iterdir()).read_text()
     assert ("it is shorter" in record, result.decisions) == (True, ("Step one: the output of second",))
     assert (tmp_path / "studio/RUNS/p/step_one_output.md").read_text() == "b"
+    assert result.by_id["one"].model == "second"
+
+
+def test_what_was_not_chosen_lies_beside_what_was(tmp_path: Path) -> None:
+    """The decision record names its file, and the runs that hold both."""
+    plan = dual(tmp_path, lambda run_id, _: '{"choice": 2, "reason": "r"}' if "comparison" in run_id else "").lock()
+    plan.orchestrator.run()
+    other = tmp_path / "studio/RUNS/p/step_one_other.1.md"
+    record = next((tmp_path / "studio/ADR").iterdir()).read_text()
+    names = (
+        "The other one, of writer, is not used: RUNS/p/step_one_other.1.md",
+        "p.one.primary-1",
+        "p.one.secondary-1",
+    )
+    assert (other.read_text(), [name in record for name in names]) == ("text of one.primary-1", [True] * 3)
 
 
 def dual(place: Path, answer: Answer, step: dict[str, Any] | None = None, **options: Any) -> Course:
@@ -364,6 +471,47 @@ def test_the_workspace_of_an_agent_holds_its_inputs(tmp_path: Path) -> None:
     place = tmp_path / "studio/WORK/p.agent.primary-1"
     found = {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
     assert found == {"a.txt": "a", "b.txt": "b", "CONTEXT/style.md": "Be brief.\n"}
+
+
+def test_what_depends_on_a_step_waits_for_its_followup(tmp_path: Path) -> None:
+    """It reads what the follow-up made; conditions of a follow-up itself are missing before a rollout."""
+    told = {
+        "w.review-1": decided("approved_with_conditions", conditions=["name the author"]),
+        "w-followup.review-1": decided("approved_with_conditions", conditions=["name the editor"]),
+    }
+    steps = ({"id": "w", "outputs": ["w.md"]}, {"id": "after", "depends_on": ["w"], "inputs": ["w.md"]})
+    plan = course(tmp_path, plan_of(*steps), lambda run_id, _: told.get(run_id, "")).lock()
+    result = plan.orchestrator.run()
+    began = [event.step for event in heard(plan, StepStarted)]
+    assert (began, "text of w-followup.primary-1" in plan.prompt("p.after.primary-1")) == (
+        ["w", "w-followup", "after"],
+        True,
+    )
+    assert isinstance(result, PlanCompletedResult)
+    assert result.missing == ("step w-followup was approved on a condition that is not met: name the editor",)
+    notes = (tmp_path / "studio/RUNS/p/release_notes.md").read_text()
+    assert "met\n\n- w, by w-followup: `name the author`\n" in notes
+    assert (result.open_risks, plan.findings()) == (("step w-followup: name the editor",), [])
+
+
+def test_what_a_step_says_is_on_the_context_bus(tmp_path: Path) -> None:
+    """'Save output … and update Context Bus', also where a step names no outputs; later steps can have it as input."""
+    name = "step_one_output.md"
+    plan = course(
+        tmp_path, plan_of({"id": "one"}, {"id": "two", "depends_on": ["one"], "inputs": [name]}), lambda *_: ""
+    )
+    assert plan.lock().orchestrator.run().status == "completed"
+    prompt = plan.prompt("p.two.primary-1")
+    assert (f"{name}, from step one:" in prompt, "text of one.primary-1" in prompt) == (True, True)
+    state = json.loads((tmp_path / "studio/STATE/state.json").read_text())
+    places = {key: (each["path"], each["status"]) for key, each in state["artifacts"].items()}
+    assert places == {
+        name: ("RUNS/p/step_one_output.1.md", "reviewed"),
+        "step_two_output.md": ("RUNS/p/step_two_output.1.md", "reviewed"),
+    }
+    published = [(each.path, each.standing) for each in plan.events(ArtifactPublished, "p.one")]
+    assert published == [("RUNS/p/step_one_output.1.md", standing) for standing in ("unreviewed", "reviewed")]
+    assert plan.findings() == []
 
 
 def test_a_conformance_step_never_goes_to_a_model_that_cannot_conform(tmp_path: Path) -> None:

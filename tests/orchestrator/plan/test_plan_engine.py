@@ -28,7 +28,7 @@ from orchestrator.plan.outcome import (
     PlanExhaustedResult,
     PlanInterruptedError,
 )
-from orchestrator.plan.plan import read_plan
+from orchestrator.plan.plan import PlanError, read_plan
 from orchestrator.plan.readiness import PlanNotReadyError
 from orchestrator.plan.review import Checklist, Review, ReviewStatus
 from orchestrator.plan.routing import Policy, Treatment
@@ -240,6 +240,54 @@ def test_everything_that_is_missing_is_told_before_anything_is_spent(tmp_path: P
     assert finished(orchestrator) == []
 
 
+def test_what_only_python_can_give_is_said(tmp_path: Path) -> None:
+    """A step for an agent, whose model is a plain one, is told what it takes."""
+    orchestrator = made(tmp_path, plan_of(step("one", executor="agent")))
+    remedy = "map it to an AgentModel, which takes Python: no configuration file describes one"
+    assert orchestrator.check() == (
+        f"step one is to be executed as agent, which the model 'writer' cannot do: {remedy}",
+    )
+
+
+def test_a_file_claims_no_lifecycle_that_the_journal_does_not_know(tmp_path: Path) -> None:
+    """A file may repeat what is recorded, even late; one that is ahead of it, or of an older plan, is refused."""
+    data = plan_of(step("one"))
+    journal = MemoryJournal()
+
+    def saying(lifecycle: str, **fields: Any) -> PlanOrchestrator:
+        return made(tmp_path, {**data, **fields, "lifecycle": lifecycle}, journal=journal)
+
+    def refused(lifecycle: str, act: Callable[[PlanOrchestrator], object], **fields: Any) -> str:
+        with pytest.raises(PlanError) as error:
+            act(saying(lifecycle, **fields))
+        (fault,) = error.value.faults
+        return str(fault).partition(", which the journal does not know of, ")[2].partition(":")[0]
+
+    review: Callable[[PlanOrchestrator], object] = lambda it: it.review(YES, "Ada")  # noqa: E731 -- as a value
+    assert (
+        refused("completed", review)
+        == refused("locked", lambda it: it.run())
+        == "nothing is recorded of the plan there"
+    )
+    assert asyncio.run(journal.run_ids()) == ()
+    review(saying("draft"))
+    assert refused("locked", lambda it: it.lock()) == "the plan is reviewed there"
+    saying("reviewed").lock()
+    saying("locked").amend(read_plan({**data, "goal": "write well", "lifecycle": "locked"}, "plan.json"), "better")
+    assert refused("locked", review, goal="write well") == "the plan is amended there"
+    review(saying("amended", goal="write well"))
+    saying("draft", goal="write well").lock()
+    assert saying("reviewed", goal="write well").run().status == "completed"
+
+
+def test_a_completed_plan_is_not_ready_to_be_executed(tmp_path: Path) -> None:
+    """A check without a journal takes a plan that says it is completed at its word."""
+    orchestrator = made(tmp_path, plan_of(step("one"), lifecycle="completed"))
+    assert orchestrator.check() == (
+        "the plan says that it is completed, so nothing is left to execute: leave its lifecycle out to do it anew",
+    )
+
+
 def test_a_gate_that_denies_blocks_the_step(tmp_path: Path) -> None:
     """Subscribers are asked before a step is executed."""
     orchestrator = made(tmp_path, plan_of(step("one")))
@@ -327,6 +375,7 @@ def test_cancelled_in_order_and_resumed(tmp_path: Path) -> None:
 
     asyncio.run(cancelled())
     assert (hanging.status().state, findings(hanging)) == ("executing", [])
+    assert filed(tmp_path)[-1] == "execution:end"
     is_awake = True
     assert (hanging.resume().status, findings(hanging)) == ("completed", [])
 
@@ -355,3 +404,53 @@ def test_a_suite_cannot_be_replaced_by_what_it_judges(tmp_path: Path) -> None:
     steps = plan_of(step("one", test_plan=["run"], outputs=["test.py"]))
     result = locked(made(tmp_path, steps, lambda _: "print('green')", checks=[check])).run()
     assert (result.status, result.by_id["one"].state) == ("blocked", "failed")
+
+
+def test_a_completed_plan_has_its_studio_laid_out(tmp_path: Path) -> None:
+    """Whoever kills a plan after its last record leaves files behind it: a resume does nothing but write them."""
+    orchestrator = locked(made(tmp_path, plan_of(step("one", outputs=["a.txt"]))))
+    completed = orchestrator.run()
+    files = {path.name: path.read_bytes() for path in (tmp_path / "studio/RUNS/p").iterdir() if path.is_file()}
+    (tmp_path / "studio").rename(tmp_path / "lost")
+    again = orchestrator.resume()
+    assert (again.status, again.journal_head) == ("completed", completed.journal_head)
+    for name, data in files.items():
+        assert (tmp_path / "studio/RUNS/p" / name).read_bytes() == data, name
+    assert json.loads((tmp_path / "studio/STATE/state.json").read_text())["lifecycle"] == "completed"
+
+
+def filed(place: Path) -> list[str]:
+    """What the export in the run's folder says of the plan, in short; an audit finds that it runs, and nothing else."""
+    export = parse_export((place / "studio/RUNS/p/journal.json").read_text())
+    found = [str(finding) for finding in audit(export).findings]
+    assert [each for each in found if "it runs, was cut off" not in each] == []
+    names = [json.loads(link.body)["name"] for link in export.links]
+    return [name for name in names if name in ("plan:started", "step:settled", "execution:end")]
+
+
+def test_the_run_folder_tells_of_every_settled_step(tmp_path: Path) -> None:
+    """'Artifacts written to /studio for audit and replay': whoever kills a plan leaves what is there by then.
+
+    It is as of the step that was settled last, and of the end of an invocation that was interrupted or cancelled.
+    """
+    seen: dict[str, list[str]] = {}
+
+    async def writer(request: Request) -> str:
+        seen[request.run_id] = filed(tmp_path)
+        if ".three." in request.run_id:
+            raise GeneratorUnavailableError("gone")
+        return "text"
+
+    steps = (step("one"), step("two", "one"), step("three", "two"))
+    orchestrator = locked(made(tmp_path, plan_of(*steps), writer, models={"second": writer}))
+    with pytest.raises(PlanInterruptedError):
+        orchestrator.run()
+    brief = ["execution:end"] * 2  # of the review and of the lock
+    begun = [*brief, "plan:started"]
+    assert seen == {
+        "p.one.primary-1": begun,
+        "p.two.primary-1": [*begun, "step:settled"],
+        "p.three.primary-1": [*begun, "step:settled", "step:settled"],
+        "p.three.secondary-1": [*begun, "step:settled", "step:settled"],
+    }
+    assert filed(tmp_path) == [*begun, "step:settled", "step:settled", "execution:end"]

@@ -101,6 +101,20 @@ def test_what_holds_a_check_is_recorded(tmp_path: Path) -> None:
     assert audit(parse_export(asyncio.run(export_json(journal, "p")))).findings == ()
 
 
+def test_what_holds_a_model_is_recorded_where_it_works(tmp_path: Path) -> None:
+    """The run that calls a model's program says of it what its step does: what holds the program."""
+    texts = {"writer": "text", "StrongReasoningModel": "text", "reviewer": APPROVED}
+    journal = MemoryJournal()
+    orchestrator = made(tmp_path, models={name: program(text) for name, text in texts.items()}, journal=journal)
+    assert orchestrator.run().status == "completed"
+    runs = ("p.one", "p.one.primary-1", "p.one.review-1")
+    held = [journal.streams[run_id].records[1].event for run_id in runs]
+    assert [each.generator.label for each in held if isinstance(each, IsolationEstablished)] == [
+        CONTAINMENT.isolation.label
+    ] * 3
+    assert audit(parse_export(asyncio.run(export_json(journal, "p")))).findings == ()
+
+
 @pytest.mark.parametrize(("model", "said"), [(callable_model, "the model writer"), (program, "the qa check")])
 def test_too_little_isolation_is_refused(tmp_path: Path, model: Callable[[str], Any], said: str) -> None:
     """What is required has to hold for models and checks; with less no step begins, and the plan stays locked."""
@@ -109,6 +123,20 @@ def test_too_little_isolation_is_refused(tmp_path: Path, model: Callable[[str], 
     everywhere = CommandCheck("qa", ("{python}", "-c", "print('1 passed')"), launcher=CONTAINMENT)
     orchestrator = made(tmp_path, require_isolation="basic", checks=[everywhere, OwnCheck()], models=models)
     with pytest.raises(IsolationRefusedError, match=f"{said} runs with isolation none"):
+        orchestrator.run()
+    assert orchestrator.status().state == "locked"
+
+
+def test_too_little_isolation_of_an_eval_suite_is_refused(tmp_path: Path) -> None:
+    """The suite of a conformance run is held to what is required before the plan begins."""
+    models = {name: program("text") for name in ("writer", "StrongReasoningModel", "reviewer")}
+    suites = {"one": lambda _: {"is good": True}}
+    orchestrator = made(tmp_path, require_isolation="basic", checks=[], models=models, suites=suites)
+    plan = {"plan_id": "p", "goal": "write", "steps": [{**step("one"), "test_plan": [], "executor": "conformance"}]}
+    orchestrator.amend(read_plan(plan, "plan.json"), "it is to conform")
+    orchestrator.review(YES, "Ada")
+    orchestrator.lock()
+    with pytest.raises(IsolationRefusedError, match="the eval suite of step one runs with isolation none"):
         orchestrator.run()
     assert orchestrator.status().state == "locked"
 

@@ -44,6 +44,7 @@ OUTCOMES = (
             diff_risk_notes=("Slow on phones.",),
         ),
         gates=(OPEN,),
+        met_by="page-followup",
     ),
 )
 NOTES = f"""# Release notes: `Users can sign in.`
@@ -56,9 +57,13 @@ Plan p, {PLAN.digest}.
 - table: `Make the table.`, by `GLM`, attempt 1, approved
 - page: `Make the page.`, by `GLM`, attempt 2, approved, with conditions
 
+## Conditions of approval that were met
+
+- page, by page-followup: `Measure it. <img src=x>`
+
 ## Conditions of approval, to be followed up
 
-- page: `Measure it. <img src=x>`
+None.
 
 ## Risks that reviewers noted
 
@@ -129,3 +134,11 @@ def test_all_that_is_missing() -> None:
     assert prepare_release(PLAN, (*OUTCOMES[:2], attrs.evolve(OUTCOMES[2], gates=(closed,)))).missing == (
         "step page: the qa gate is closed, pytest ended with exit status 1",
     )
+
+
+def test_a_condition_that_nobody_met_holds_the_rollout() -> None:
+    """What a follow-up step has not met is to be followed up, and nothing is rolled out before."""
+    release = prepare_release(PLAN, (*OUTCOMES[:2], attrs.evolve(OUTCOMES[2], met_by="")))
+    assert release.missing == ("step page was approved on a condition that is not met: Measure it. <img src=x>",)
+    told = release.notes.partition("## Conditions of approval that were met\n\n")[2].partition("\n\n## Risks")[0]
+    assert told == "None.\n\n## Conditions of approval, to be followed up\n\n- page: `Measure it. <img src=x>`"

@@ -13,7 +13,16 @@ from hypothesis import strategies as some
 
 from orchestrator.plan.plan import Step
 from orchestrator.plan.policyfiles import PolicyError, default_policy, load_policy, read_policy
-from orchestrator.plan.routing import Mode, Policy, ReviewKind, Route, Situation, situation_of
+from orchestrator.plan.routing import (
+    STRENGTH,
+    Mode,
+    Policy,
+    ReviewKind,
+    Route,
+    Situation,
+    names_risk,
+    situation_of,
+)
 from orchestrator.plan.vocabulary import Risk, TaskType
 
 DEFAULT = default_policy()
@@ -47,6 +56,8 @@ ROWS = some.fixed_dictionaries(
         "then": some.fixed_dictionaries(
             {
                 "primary": some.sampled_from(("A", "B", "C")),
+                "secondary": some.just("S"),
+                "mode": some.sampled_from(tuple(map(str, Mode))),
                 "require": some.lists(some.sampled_from(("qa", "security_agent", "manual_approval")), unique=True),
             }
         ),
@@ -144,6 +155,16 @@ def test_a_level_that_no_rule_names_is_never_treated_more_weakly_than_the_next_l
     assert [made.route(at(risk)).mode for risk in Risk] == [Mode.DUAL_RUN] * 4
 
 
+def test_low_risk_is_a_next_lower_level_too() -> None:
+    """A dual run for low risk holds for every higher one that no rule names, and their routes say so."""
+    then = {"primary": "A", "secondary": "B", "mode": "dual-run"}
+    made = policy({"if": "risk_level == low and task_type != ux", "then": then})
+    found = [made.route(at(risk)) for risk in Risk]
+    assert [(each.mode, each.primary) for each in found] == [(Mode.DUAL_RUN, "A")] * 4
+    assert found[1].reason.endswith("No rule speaks of medium risk here, so it is treated as low.")
+    assert made.route(at(Risk.MEDIUM, task_type=TaskType.UX)).primary == "Default"
+
+
 def test_first_match_wins() -> None:
     """Rules are tried in order."""
     made = policy(
@@ -156,12 +177,16 @@ def test_first_match_wins() -> None:
 @settings(deadline=None)
 @given(SITUATIONS, some.lists(ROWS, max_size=5))
 def test_every_situation_has_a_route(situation: Situation, rows: list[dict[str, Any]]) -> None:
-    """Whatever the policy, there is a route, and its reviews only add up with the risk."""
+    """Whatever the policy, there is a route; its reviews add up with the risk, and no level that no rule names is
+    treated more weakly than the next lower one."""
     for made in (DEFAULT, policy(*rows)):
         levels = [made.route(attrs.evolve(situation, risk_level=risk)) for risk in Risk]
         assert all(route.primary and route.reason for route in levels)
         for lower, higher in itertools.pairwise(levels):
             assert set(lower.reviews) <= set(higher.reviews)
+        for (_, lower), (risk, higher) in itertools.pairwise(zip(Risk, levels, strict=True)):
+            is_named = names_risk(made.first(attrs.evolve(situation, risk_level=risk)))
+            assert is_named or STRENGTH[lower.mode] <= STRENGTH[higher.mode]
         assert all(ReviewKind.SECURITY in route.reviews for route in levels[2:])
 
 
@@ -244,6 +269,60 @@ def test_faults_at_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("data", "places"),
+    [
+        (
+            {
+                "routing_rules": [
+                    {"if": "risk_level == 'hgh'", "then": {"primary": "", "mode": "dual-rn", "require": ["secrity"]}},
+                    {"if": 1, "then": {"primary": 2}},
+                    {"iff": "ambiguous"},
+                ],
+                "defaults": {"primary": " "},
+                "escalation": {"failures": 0, "modle": "A"},
+            },
+            [
+                "routing_rules[0].then.mode",
+                "routing_rules[1].if",
+                "routing_rules[1].then.primary",
+                "routing_rules[2].iff",
+                "routing_rules[2].if",
+                "routing_rules[2].then",
+                "escalation.modle",
+                "routing_rules[0].if",
+                "routing_rules[0].then",
+                "routing_rules[0].then.require[0]",
+                "escalation.failures",
+                "defaults",
+            ],
+        ),
+        (
+            {
+                "strategies": [
+                    {"conditions": {"risk_level": []}, "primary_model": "A", "mode": "dual-rn"},
+                    {"conditions": {"role": 5}, "mode": "dual-run", "review-requirements": ["secrity"]},
+                ],
+            },
+            [
+                "strategies[0].mode",
+                "strategies[1].conditions.role",
+                "strategies[1].primary_model",
+                "defaults",
+                "strategies[0].conditions",
+                "strategies[1]",
+                "strategies[1].review_requirements[0]",
+            ],
+        ),
+    ],
+)
+def test_rules_are_told_beside_types(data: dict[str, Any], places: list[str]) -> None:
+    """A value of a wrong type hides no condition, review or model that is wrong, and nothing is told twice."""
+    with pytest.raises(PolicyError) as caught:
+        read_policy(data, "p")
+    assert [fault.path for fault in caught.value.faults] == [f"$.{place}" for place in places]
+
+
+@pytest.mark.parametrize(
     ("data", "said"),
     [
         ({"defaults": {"primary": "A"}}, "$: give strategies or routing_rules, one of them"),
@@ -258,6 +337,13 @@ def test_faults_at_once() -> None:
                 "$.routing_rules[0].iff: unknown key (did you mean 'if'?)\np: $.routing_rules[0].if: expected a "
                 "string, found an integer 1"
             ),
+        ),
+        (
+            {
+                "routing_rules": [{"zzz": 1, "if": "ambiguous", "then": {"primary": "A"}}],
+                "defaults": {"primary": "A"},
+            },
+            "$.routing_rules[0].zzz: unknown key: there are if, then, name",
         ),
         (
             {"routing_rules": [{"if": "ambiguous", "then": {"primary": "A"}}] * 2, "defaults": {"primary": "A"}},
