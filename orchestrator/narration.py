@@ -54,6 +54,14 @@ def told(event: Event) -> str:
         from orchestrator.agentnarration import TOLD as TOLD_OF_AGENTS
 
         tell = TOLD_OF_AGENTS.get(event.name)
+    elif tell is None and type(event).__module__ == WORKFLOW_EVENTS:
+        from orchestrator.workflownarration import TOLD as TOLD_OF_WORKFLOWS
+
+        tell = TOLD_OF_WORKFLOWS.get(event.name)
+    elif tell is None and type(event).__module__ == PLAN_EVENTS:
+        from orchestrator.plannarration import TOLD as TOLD_OF_PLANS
+
+        tell = TOLD_OF_PLANS.get(event.name)
     return "" if tell is None else tell(event)
 
 
@@ -150,6 +158,10 @@ AGENT_EVENTS = frozenset(
     }
 )
 """Events of an agent run, told by a module that only such runs load."""
+PLAN_EVENTS = "orchestrator_events.plan"
+"""The module of the events of plans, told by one that only plans load."""
+WORKFLOW_EVENTS = "orchestrator_events.workflow"
+"""The module of a workflow's events, told by one that only workflows load."""
 
 TOLD: dict[type[Event], Callable[[Any], str]] = {
     ExecutionStart: lambda event: f"invocation {event.invocation}, limits: {limits(event.budget)}",

@@ -35,7 +35,7 @@ class UnsafeRunIdError(OrchestratorError, ValueError):
     def __init__(self, run_id: object) -> None:
         self.run_id = run_id
         super().__init__(
-            f"{run_id!a:.80} cannot be a run id: use at most 128 of the letters A-Z and a-z, digits, '.', '_' and "
+            f"{run_id!r:.80} cannot be a run id: use at most 128 of the letters A-Z and a-z, digits, '.', '_' and "
             "'-', beginning with a letter or digit, and no name that is reserved for devices"
         )
 

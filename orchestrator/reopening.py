@@ -43,8 +43,17 @@ def refuse_other_table(run: Execution) -> None:
         raise ResumeRefusedError(run.run_id, "its lifecycle table is not the one of this release: start a new run")
 
 
-def refuse_other_identity(run: Execution, now: Mapping[str, JSON], *, besides: frozenset[str] = frozenset()) -> None:
-    """Refuse when what made the run is not what would go on with it: field by field, those in `besides` left out."""
+def refuse_other_identity(
+    run: Execution,
+    now: Mapping[str, JSON],
+    *,
+    besides: frozenset[str] = frozenset(),
+    more: tuple[Difference, ...] = (),
+) -> None:
+    """Refuse when what made the run is not what would go on with it: field by field, those in `besides` left out.
+
+    `more` are differences that the caller found in those.
+    """
     refuse_other_table(run)
     was = json.loads(start_of(run.records[0]).identity)
     differences = tuple(
@@ -52,6 +61,7 @@ def refuse_other_identity(run: Execution, now: Mapping[str, JSON], *, besides: f
         for field in sorted({*was, *now} - besides)
         if was.get(field) != now.get(field)
     )
+    differences += more
     if differences:
         reason = "it was made with another configuration: go on under that one, or start a new run"
         raise ResumeRefusedError(run.run_id, reason, differences)

@@ -1,9 +1,10 @@
-"""Replay: the records of an export walked through a fresh machine of the recorded table, each decision in words."""
+"""Replay: the records of an export walked through fresh machines of the recorded tables, each decision in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from heapq import merge
 from typing import Any
 
 import attrs
@@ -25,17 +26,20 @@ from orchestrator_events.execution import ExecutionStart
 from orchestrator_events.record import Record
 from orchestrator_events.verdict import CaseResult, CaseStatus
 
-__all__ = ["Rejudgement", "ReplayError", "Step", "rejudge", "replay"]
+__all__ = ["Rejudgement", "ReplayError", "Step", "rejudge", "replay", "runs_in"]
 
 
 class ReplayError(OrchestratorError):
     """A record does not follow from those before it; `steps` are the ones that do."""
 
-    def __init__(self, sequence: int, reason: str, steps: tuple[Step, ...] = ()) -> None:
+    def __init__(self, sequence: int, reason: str, steps: tuple[Step, ...] = (), inside: str = "") -> None:
         self.sequence = sequence
         self.reason = reason
         self.steps = steps
-        super().__init__(f"record {sequence} cannot be replayed: {reason}")
+        self.inside = inside
+        """The run it is of, where that is one inside the run that was exported."""
+        place = f"record {sequence} of {inside:.80}" if inside else f"record {sequence}"
+        super().__init__(f"{place} cannot be replayed: {reason}")
 
 
 @attrs.frozen
@@ -50,6 +54,8 @@ class Step:
     """Wire name."""
     decision: str
     """What was decided, by whom and why; holds text of others."""
+    run: str = ""
+    """Id of the run that the record is of."""
 
     def as_json(self) -> dict[str, Any]:
         """The step as plain data."""
@@ -78,17 +84,34 @@ class Rejudgement:
 
 
 def replay(export: Export) -> tuple[Step, ...]:
-    """Every record of an export as a step, walked through a machine of the table that it brings along.
+    """Every record of an export, and of the runs inside it, as a step, walked through the tables that it brings along.
 
-    Raises ReplayError, with the steps so far, at the first record that the table does not lead to.
+    Each run keeps its order; between runs, time decides. Raises ReplayError, with the steps so far, at the first
+    record that a table does not lead to.
     """
-    steps: list[Step] = []
-    try:
-        for record in followed(export):
-            steps.append(step_of(record))  # noqa: PERF401 -- those before an error are kept
-    except ReplayError as error:
-        raise ReplayError(error.sequence, error.reason, tuple(steps)) from error
-    return tuple(steps)
+    walked: list[list[Step]] = []
+    for run in runs_in(export):
+        steps: list[Step] = []
+        walked.append(steps)
+        try:
+            for record in followed(run):
+                steps.append(step_of(record))  # noqa: PERF401 -- those before an error are kept
+        except ReplayError as error:
+            inside = "" if run is export else run.run_id
+            raise ReplayError(error.sequence, error.reason, in_time(walked), inside) from error
+    return in_time(walked)
+
+
+def runs_in(export: Export) -> Iterator[Export]:
+    """A run, then those inside it."""
+    yield export
+    for child in export.children:
+        yield from runs_in(child)
+
+
+def in_time(walked: list[list[Step]]) -> tuple[Step, ...]:
+    """The steps of several runs in one row; at the same time, those of the outer run come first."""
+    return tuple(merge(*walked, key=lambda step: step.time))
 
 
 async def rejudge(export: Export, evaluator: Evaluator) -> tuple[Rejudgement, ...]:
@@ -157,7 +180,7 @@ def step_of(record: Record) -> Step:
         time, decision = record.time, told(record.event)
     except (OrchestratorError, ValueError, OverflowError) as error:
         raise ReplayError(record.sequence, str(error)) from error
-    return Step(record.sequence, time, record.source, record.target, record.event.name, decision)
+    return Step(record.sequence, time, record.source, record.target, record.event.name, decision, record.run_id)
 
 
 def language_of(record: Record) -> str:

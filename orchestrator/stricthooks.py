@@ -8,7 +8,7 @@ cattrs is imported by this module, so import this module only where a file is be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -148,7 +148,7 @@ def _structure_fields(
         field = fields.get(name)
         try:
             if field is None:
-                raise ValueShapeError("unknown key", closest_name(name, fields))
+                raise _unknown(name, fields)
             if name in spellings:
                 raise ValueShapeError(f"means the same key as {spellings[name]!r}: keep one")
             spellings[name] = key
@@ -159,6 +159,12 @@ def _structure_fields(
         if name not in spellings and field.default is attrs.NOTHING:
             problems.append(_noted(ValueShapeError("required key is missing"), name))
     return values, problems
+
+
+def _unknown(name: str, fields: Iterable[str]) -> ValueShapeError:
+    hint = closest_name(name, fields)
+    listed = "" if hint else f": there are {', '.join(fields) or 'none here'}"
+    return ValueShapeError(f"unknown key{listed}", hint)
 
 
 def _constructed(kind: Any, fields: Mapping[str, attrs.Attribute[Any]], values: Mapping[str, Any]) -> Any:

@@ -8,10 +8,12 @@ from typing import Final, TextIO
 
 import attrs
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from orchestrator.cli.choices import ColorChoice, DisplayChoice
 
-__all__ = ["ASCII", "UNICODE", "Marks", "console_on", "draws_live", "marks_for"]
+__all__ = ["ASCII", "UNICODE", "Marks", "console_on", "draws_live", "marks_for", "print_hanging"]
 
 
 @attrs.frozen(kw_only=True)
@@ -83,6 +85,18 @@ def console_on(stream: TextIO, color: ColorChoice, *, by_itself: bool = True) ->
         emoji=False,
         soft_wrap=not stream.isatty() or not has_reader(os.environ),
     )
+
+
+def print_hanging(console: Console, line: Text) -> None:
+    """Print a line; where a terminal has to break it, what follows is as far in as its beginning.
+
+    Text of others is told by how far in it is: no word of it may begin a line where ours do.
+    """
+    indent = len(line.plain) - len(line.plain.lstrip(" "))
+    if console.soft_wrap or not indent:
+        console.print(line)
+    else:
+        console.print(Padding(line[indent:], (0, 0, 0, indent), expand=False))
 
 
 def marks_for(stream: TextIO) -> Marks:

@@ -484,6 +484,9 @@ def audit_command(
 def replay_command(
     name: ExportName,
     *,
+    only: Annotated[
+        str, typer.Option("--only", metavar="ID", help="A run inside it, such as a step of a plan, with those inside.")
+    ] = "",
     evaluate: Annotated[
         bool, typer.Option("--evaluate", help="Run the suite again on every candidate; needs --config.")
     ] = False,
@@ -492,12 +495,13 @@ def replay_command(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Walk through a recorded run and show each decision; exit status 6 on a difference."""
+    """Walk through a recorded run, and those inside it, and show each decision; exit status 6 on a difference."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
         from orchestrator.cli.auditing import replay_export
         from orchestrator.cli.inspecting import place_of
 
-        code = replay_export(name, place_of(runs), config=config, evaluates=evaluate, as_json=as_json)
+        place = place_of(runs)
+        code = replay_export(name, place, only=only, config=config, evaluates=evaluate, as_json=as_json)
         raise typer.Exit(code)

@@ -19,10 +19,12 @@ from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.runplace import RunPlace
 from orchestrator.cli.wording import count_of
 from orchestrator.configuration import load_configuration
+from orchestrator.excerpt import in_short
 from orchestrator.export import export_json
+from orchestrator.faults import closest_name
 from orchestrator.importing import Export, parse_export, read_export
 from orchestrator.isolating import isolation_of
-from orchestrator.replay import Rejudgement, ReplayError, Step, rejudge, replay
+from orchestrator.replay import Rejudgement, ReplayError, Step, rejudge, replay, runs_in
 from orchestrator_events.errors import EventError, JournalError
 
 __all__ = ["audit_export", "replay_export"]
@@ -44,8 +46,13 @@ def audit_export(name: str, place: RunPlace, *, head: str | None, count: int | N
     return ExitCode.CONFORMS if report.is_clean else ExitCode.DIFFERENCE
 
 
-def replay_export(name: str, place: RunPlace, *, config: Path | None, evaluates: bool, as_json: bool) -> ExitCode:
-    """Show each decision of a recorded run; with `evaluates`, run the suite again on its candidates and compare."""
+def replay_export(
+    name: str, place: RunPlace, *, only: str = "", config: Path | None, evaluates: bool, as_json: bool
+) -> ExitCode:
+    """Show each decision of a recorded run and of those inside it, or of the one that `only` names with those inside.
+
+    With `evaluates`, run the suite again on its candidates and compare.
+    """
     if evaluates and config is None:
         raise RequestError("--evaluate needs the eval suite: name a configuration with --config")
     try:
@@ -53,13 +60,15 @@ def replay_export(name: str, place: RunPlace, *, config: Path | None, evaluates:
     except (JournalError, EventError) as error:
         return damaged(error, as_json=as_json)
     broken = "; ".join(map(str, chained(export)))
+    export = inside(export, only) if only else export
     steps, difference = ((), broken) if broken else replayed(export)
     compared = rejudged(export, config) if config is not None and evaluates and not difference else ()
     if as_json:
         shown = {"steps": [step.as_json() for step in steps], "rejudged": [each.as_json() for each in compared]}
         sys.stdout.write(json.dumps({**shown, "difference": difference}, indent=2) + "\n")
     else:
-        sys.stdout.writelines([*map(step_line, steps), *map(comparison_line, compared)])
+        width = max((len(step.run) for step in steps), default=0) if export.children else 0
+        sys.stdout.writelines([*(step_line(step, width) for step in steps), *map(comparison_line, compared)])
     if difference:
         say(f"difference: {difference}")
     is_same = not difference and all(each.is_same for each in compared)
@@ -73,6 +82,16 @@ def export_called(name: str, place: RunPlace) -> Export:
     with closing(place.journal_to_read()) as journal:
         run_id = place.found(journal, name)
         return parse_export(run_blocking(export_json(journal, run_id)), f"run {run_id}")
+
+
+def inside(export: Export, run_id: str) -> Export:
+    """The run of this id in an export; RequestError with those that are there."""
+    runs = {each.run_id: each for each in runs_in(export)}
+    if run_id not in runs:
+        near = closest_name(run_id, list(runs))
+        remedy = f"did you mean {near}?" if near else "the lines of a replay without --only begin with their runs"
+        raise RequestError(f"{export.source} holds no run {one_line(run_id, DECISION)}: {remedy}")
+    return runs[run_id]
 
 
 def damaged(error: Exception, *, as_json: bool) -> ExitCode:
@@ -121,11 +140,12 @@ def rejudged(export: Export, config: Path) -> tuple[Rejudgement, ...]:
     return run_blocking(rejudge(export, evaluator))
 
 
-def step_line(step: Step) -> str:
-    """A record in one line: where it led, and the decision."""
+def step_line(step: Step, width: int = 0) -> str:
+    """A record in one line: of which run, where there are several, where it led, and the decision."""
     way = step.source if step.source == step.target else f"{step.source} > {step.target}"
-    decision = one_line(step.decision, DECISION)
-    line = f"{step.sequence:>4}  {step.time:%H:%M:%S}  {inert(way):<23}  {step.event:<21}  {decision}"
+    decision = in_short(step.decision, DECISION)
+    run = f"{one_line(step.run, width):<{width}}  " if width else ""
+    line = f"{step.sequence:>4}  {step.time:%H:%M:%S}  {run}{inert(way):<23}  {step.event:<21}  {decision}"
     return f"{line.rstrip()}\n"
 
 

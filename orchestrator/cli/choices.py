@@ -11,6 +11,7 @@ __all__ = [
     "GraphFormat",
     "IsolationLevel",
     "NetworkChoice",
+    "PlanGraphFormat",
     "ReportForm",
     "SandboxBackend",
 ]
@@ -51,6 +52,15 @@ class GraphFormat(StrEnum):
     MERMAID = "mermaid"
     DOT = "dot"
     SVG = "svg"
+    JSON = "json"
+
+
+class PlanGraphFormat(StrEnum):
+    """Forms of a drawn plan."""
+
+    TEXT = "text"
+    MERMAID = "mermaid"
+    DOT = "dot"
     JSON = "json"
 
 

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from orchestrator.adapter_errors import EvaluationError, GeneratorUnavailableError
+from orchestrator.asking import NobodyToAskError
 from orchestrator.assembly import ConfigurationError
 from orchestrator.cleansing import kind_of
 from orchestrator.engine import SpecTooLargeError
@@ -21,6 +22,7 @@ from orchestrator.plan.errors import (
     PlanChangedError,
     PlanNotReadyError,
     PlanStateError,
+    RetryError,
     ReviewError,
     RootFileError,
     UnavailableError,
@@ -64,7 +66,7 @@ CODES: Final[tuple[tuple[tuple[type[BaseException], ...], ExitCode], ...]] = (
     (
         (
             AmendmentError, ConfigurationError, DocumentError, MissingArtifactsError, PinsError, PlanNotReadyError,
-            RequestError, RootFileError, SecretExposedError, SpecTooLargeError, UnfitSecretError,
+            RequestError, RetryError, RootFileError, SecretExposedError, SpecTooLargeError, UnfitSecretError,
             UnknownLifecycleError, UnknownRunError,
         ),
         ExitCode.USAGE,
@@ -73,6 +75,7 @@ CODES: Final[tuple[tuple[tuple[type[BaseException], ...], ExitCode], ...]] = (
     ((PlanChangedError, PlanStateError, ResumeRefusedError, RunHeldError, JournalConflictError), ExitCode.HELD),
     ((GeneratorUnavailableError, UnavailableError), ExitCode.GENERATOR_UNAVAILABLE),
     ((CheckError, EvaluationError), ExitCode.NO_VERDICT),
+    ((NobodyToAskError,), ExitCode.PAUSED),
 )  # fmt: skip
 """Errors, or what interrupted a run, with their status; the first that fits."""
 

@@ -22,6 +22,7 @@ from orchestrator.history import ForeignLifecycleError, load_run
 from orchestrator.run import Run
 from orchestrator.schemas import KINDS, UnknownKindError, schema_text
 from orchestrator_events.journal import Journal
+from orchestrator_states.plan import PLAN
 
 __all__ = ["export_run", "print_schema"]
 
@@ -43,8 +44,25 @@ def export_run(place: RunPlace, name: str, form: ExportFormat) -> None:
             sys.stdout.write(run_blocking(export_json(journal, run_id)))
         elif form is ExportFormat.JSONL:
             run_blocking(write_lines(journal, run_id))
+        elif form is ExportFormat.MARKDOWN and run_blocking(is_plan(journal, run_id)):
+            write_text(run_blocking(plan_markdown(journal, run_id)))
         else:
             write_whole(FROM_RUN[form], conformance_run(journal, run_id, form))
+
+
+async def is_plan(journal: Journal, run_id: str) -> bool:
+    """Whether a run is a plan's, by its first record."""
+    async for entry in journal.read(run_id):
+        return entry.record.lifecycle == PLAN.name
+    return False
+
+
+async def plan_markdown(journal: Journal, run_id: str) -> str:
+    """A plan's report."""
+    from orchestrator.exports.planmarkdown import export_plan_markdown
+    from orchestrator.plan.resuming import load_recorded_plan
+
+    return export_plan_markdown(*await load_recorded_plan(journal, run_id))
 
 
 def conformance_run(journal: Journal, run_id: str, form: ExportFormat) -> Run:
@@ -74,11 +92,16 @@ async def write_lines(journal: Journal, run_id: str) -> None:
 
 
 def write_whole(export: Callable[[Run], str], run: Run) -> None:
-    """The export as UTF-8, which its own head may promise, whatever the terminal's encoding is."""
+    """The export of a run; RequestError where there is nothing to export."""
     try:
         text = export(run)
     except NothingToAttestError as error:
         raise RequestError(str(error)) from error
+    write_text(text)
+
+
+def write_text(text: str) -> None:
+    """The text as UTF-8, which its own head may promise, whatever the terminal's encoding is."""
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:

@@ -66,12 +66,13 @@ def say(message: str) -> None:
 def broken_between_words(text: str) -> str:
     """The text in lines that a terminal has room for, so that it cuts no word; one that is longer stays whole."""
     width = shutil.get_terminal_size().columns
-    lines = text.splitlines()
-    options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
-    return "\n".join(
-        line if len(line) <= width else textwrap.fill(line, width, drop_whitespace=True, **options)  # type: ignore[arg-type]
-        for line in lines
-    )
+    return "\n".join(line if len(line) <= width else filled(line, width) for line in text.splitlines())
+
+
+def filled(line: str, width: int) -> str:
+    """A line broken between words, what follows its beginning two columns further in."""
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False, subsequent_indent=indent)
 
 
 def message_of(error: Exception) -> str:

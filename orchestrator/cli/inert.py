@@ -6,7 +6,7 @@ import unicodedata
 
 from orchestrator.excerpt import excerpt
 
-__all__ = ["inert", "one_line"]
+__all__ = ["indented", "inert", "one_line"]
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of control, format (bidirectional overrides among them), surrogate and separating characters."""
@@ -20,6 +20,11 @@ def inert(text: str) -> str:
     return "".join(
         character for character in plain if character in "\n\t" or unicodedata.category(character) not in _UNSEEN
     )
+
+
+def indented(text: str) -> str:
+    """The text, inert, every line but its first further in: what others wrote cannot pass for a line of ours."""
+    return "\n  ".join(inert(line) for line in text.splitlines())
 
 
 def one_line(text: str, limit: int, ellipsis: str = "…") -> str:

@@ -25,7 +25,9 @@ from orchestrator.cli.isolationlines import isolation_lines, trust_lines, unheld
 from orchestrator.cli.openruns import is_worked_on, standing_of, unjudged_line
 from orchestrator.cli.plain import pinned_words
 from orchestrator.cli.runplace import RunPlace
-from orchestrator.cli.wording import count_of, duration, limit_name
+from orchestrator.cli.tallies import tally, tally_data
+from orchestrator.cli.wording import duration, limit_name
+from orchestrator.excerpt import in_short
 from orchestrator.execution import Execution
 from orchestrator.history import load_execution, report_of
 from orchestrator.narration import told
@@ -77,7 +79,7 @@ def read(journal: Journal, run_id: str) -> Execution | Unreadable:
 
 
 def subject(run: Execution | Unreadable) -> str:
-    """What a run is about: its spec's name, an agent's prompt, or its lifecycle."""
+    """What a run is about: its spec's name, an agent's prompt, a workflow's id and domain, a plan's id."""
     match run:
         case Unreadable():
             return ""
@@ -85,7 +87,19 @@ def subject(run: Execution | Unreadable) -> str:
             return run.spec.name
         case _ if run.lifecycle == "agent":
             return " ".join((start_of(run).prompt.text or "").split()[:12])
+        case _ if run.lifecycle == "workflow":
+            return "  ".join(named_workflow(run).values())
+        case _ if run.lifecycle in ("plan", "step"):
+            return " ".join([run.lifecycle, *json.loads(start_of(run).identity).values()])
     return run.lifecycle
+
+
+def named_workflow(run: Execution) -> dict[str, str]:
+    """A workflow's id, or `workflow-new` before it has one, and its domain."""
+    from orchestrator.workflow.running import WorkflowRun
+
+    assert isinstance(run, WorkflowRun)
+    return {"workflow": run.name, "domain": run.phases.table.name}
 
 
 def show_run(
@@ -134,7 +148,7 @@ def show_other(run: Execution, *, wants_attempt: bool, color: ColorChoice, as_js
     console, marks = console_on(sys.stdout, color), marks_for(sys.stdout)
     console.print(run_line(run, 0, marks, is_held=is_held))
     for record in run.records:
-        decision = one_line(told(record.event), REASON, marks.ellipsis)
+        decision = in_short(told(record.event), REASON, marks.ellipsis)
         console.print(f"{record.sequence:>4}  {record.target:<11}  {record.event.name:<22}  {decision}".rstrip())
     console.print(standing(run, is_held=is_held))
 
@@ -210,7 +224,7 @@ def show_attempt(console: Console, run: Run, attempt: Attempt, marks: Marks, *, 
 
 def standing(run: Execution, *, is_held: bool) -> Text:
     """How a run ended, or where it was left."""
-    after = count_of(run.ledger.attempts, unit_of(run))
+    after = tally(run)
     if isinstance(run, Run) and run.state == RunState.PASSED:
         return Text(f"conforms after {after}", "bold green")
     if isinstance(run, Run) and run.state == RunState.EXHAUSTED and run.exhausted is not None:
@@ -220,13 +234,9 @@ def standing(run: Execution, *, is_held: bool) -> Text:
     stands = standing_of(run, is_held=is_held)
     if stands in ("running", "cut off"):
         return Text(f"{stands}, {run.state} after {after}", "bold")
-    shown = Text(f"{'' if run.is_over else 'left open, '}{run.state} after {after}", "bold")
-    return joined(shown, one_line(reasons[-1], REASON) if reasons else "")
-
-
-def unit_of(run: Execution) -> str:
-    """What a run's attempts are called."""
-    return "turn" if run.lifecycle == "agent" else "attempt"
+    how = "" if run.is_over else "waiting, " if stands == "waiting" else "left open, "
+    shown = Text(f"{how}{run.state} after {after}", "bold")
+    return joined(shown, in_short(reasons[-1], REASON) if reasons else "")
 
 
 def run_line(run: Execution | Unreadable, width: int, marks: Marks, *, is_held: bool) -> Text:
@@ -238,7 +248,7 @@ def run_line(run: Execution | Unreadable, width: int, marks: Marks, *, is_held: 
         Text(run.run_id, "bold"),
         f"{one_line(subject(run), NAME, marks.ellipsis):<{width}}",
         f"{standing_of(run, is_held=is_held):<11}",
-        f"{count_of(run.ledger.attempts, unit_of(run)):<11}",
+        f"{tally(run):<11}",
         f"{best_of(run):>7}",
         f"{duration(run.ledger.elapsed_us()):>7}",
         f"{run.records[0].time:%Y-%m-%d %H:%M:%S} UTC",
@@ -264,10 +274,11 @@ def summary(run: Execution | Unreadable, *, is_held: bool) -> dict[str, Any]:
         return {
             "run": run.run_id,
             "lifecycle": run.lifecycle,
+            **(named_workflow(run) if run.lifecycle == "workflow" else {}),
             **inside,
             "state": str(run.state),
             "standing": standing_of(run, is_held=is_held),
-            f"{unit_of(run)}s": run.ledger.attempts,
+            **tally_data(run),
             "started": run.records[0].time.isoformat(),
             "active_us": run.ledger.elapsed_us(),
         }

@@ -27,13 +27,19 @@ def is_worked_on(journal: SqliteJournal, run: Execution) -> bool:
 
 
 def standing_of(run: Execution, *, is_held: bool) -> str:
-    """`running`, `interrupted` (in order) or `cut off` (by a crash or a kill); the state of a run that is over."""
+    """`running`, `interrupted` (in order) or `cut off` (by a crash or a kill); the state of a run that is over.
+
+    A plan whose invocation did all it could is `waiting`: for an amendment, or for another limit.
+    """
     if run.is_over:
         return str(run.state)
     if is_held:
         return "running"
     marks = [record.event for record in run.records if isinstance(record.event, ExecutionStart | ExecutionEnd)]
-    return "interrupted" if isinstance(marks[-1], ExecutionEnd) else "cut off"
+    last = marks[-1]
+    if isinstance(last, ExecutionEnd):
+        return "waiting" if run.lifecycle == "plan" and last.status == "completed" else "interrupted"
+    return "cut off"
 
 
 def unjudged_line(run: Run, attempt: Attempt, marks: Marks, *, is_held: bool) -> Text:

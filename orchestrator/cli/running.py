@@ -12,8 +12,9 @@ from typing import Final, Literal
 import attrs
 
 from orchestrator.assembly import assemble, require
+from orchestrator.blocking import run_blocking
 from orchestrator.cli.conducting import Conductor, Manner
-from orchestrator.cli.exitcodes import ExitCode
+from orchestrator.cli.exitcodes import ExitCode, RequestError
 from orchestrator.cli.failures import requirement_named
 from orchestrator.cli.inert import inert
 from orchestrator.cli.overrides import Limits, Overrides, budget_section, configured
@@ -22,10 +23,12 @@ from orchestrator.cli.wording import limits
 from orchestrator.configuration import load_configuration
 from orchestrator.demo import CANDIDATE_FILE, DemoGenerator, demo_evaluator, demo_spec
 from orchestrator.engine import Orchestrator
+from orchestrator.execution import Execution
+from orchestrator.history import load_execution
 from orchestrator.spec import MergedSpec, load_spec
 from orchestrator_events.ledger import estimate_tokens
 
-__all__ = ["resume_run", "run_demo", "run_spec"]
+__all__ = ["requirement", "resume_run", "run_demo", "run_spec"]
 
 DEMO_PACE_S: Final = 0.8
 """Time that an answer of the demo takes where somebody watches, seconds."""
@@ -62,6 +65,7 @@ def resume_run(
     place = RunPlace.at(runs)
     with closing(place.journal_to_read()) as journal:
         run_id = place.found(journal, run_name)
+        refuse_other_lifecycle(place, run_blocking(load_execution(journal, run_id)))
     configuration = place.kept_configuration(run_id) if config is None else load_configuration(config)
     configuration = attrs.evolve(
         configuration,
@@ -73,6 +77,22 @@ def resume_run(
         orchestrator = assemble(configuration, journal=journal)
         with requirement_named(requirement(require_isolation, config)):
             return Conductor(orchestrator=orchestrator, place=place, manner=manner).resume(run_id)
+
+
+def refuse_other_lifecycle(place: RunPlace, run: Execution) -> None:
+    """Raise RequestError, naming what goes on with it, for a run that is no conformance run."""
+    match run.lifecycle:
+        case "run":
+            return
+        case "workflow":
+            remedy = f"it is a workflow: {place.command('workflow resume', run.run_id)}"
+        case "plan":
+            remedy = "it is a plan: `orchestrator plan resume` with the plan's file"
+        case "agent":
+            remedy = "it is an agent run: the program that started it goes on with it"
+        case other:
+            remedy = f"it is of the lifecycle {other!r}: what it is inside of goes on with it"
+    raise RequestError(f"run {run.run_id} is no conformance run; {remedy}")
 
 
 def requirement(option: str | None, config: Path | None) -> str:

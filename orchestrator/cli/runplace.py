@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from orchestrator.blocking import run_blocking
 from orchestrator.candidate import Candidate
 from orchestrator.cli.exitcodes import RequestError
 from orchestrator.configuration import Configuration, configuration_json, load_configuration
-from orchestrator.history import UnknownRunError, find_run
+from orchestrator.history import LAST, UnknownRunError, find_run
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.workspace import write_files
 from orchestrator_events.journal import Journal
@@ -44,8 +45,9 @@ class RunPlace:
         return cls(root, journal_file or root / JOURNAL, candidate_file)
 
     def journal_to_write(self) -> SqliteJournal:
-        """The journal, created with its directory when there is none."""
-        self.journal_file.parent.mkdir(parents=True, exist_ok=True)
+        """The journal, created with its directory when there is none; RequestError where nothing can be written."""
+        for directory in dict.fromkeys((self.root, self.journal_file.parent)):
+            made_writable(directory)
         return SqliteJournal(self.journal_file)
 
     def journal_to_read(self) -> SqliteJournal:
@@ -57,9 +59,12 @@ class RunPlace:
         return SqliteJournal(self.journal_file, read_only=True)
 
     def found(self, journal: Journal, text: str) -> str:
-        """The id of the run that `text` names; UnknownRunError names the journal and how to list its runs."""
+        """The id of the run that `text` names, or of the workflow whose id it is.
+
+        UnknownRunError names the journal and how to list its runs.
+        """
         try:
-            return run_blocking(find_run(journal, text))
+            return workflow_called(journal, text) or run_blocking(find_run(journal, text))
         except UnknownRunError as error:
             listing = f"`{self.command('runs')}` lists those there are"
             place = str(self.journal_file)
@@ -121,3 +126,27 @@ class RunPlace:
         path = directory / "result.json"
         path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
         return path
+
+
+def made_writable(directory: Path) -> None:
+    """Make a directory, unless it is there; RequestError where it cannot be made, or nothing can be written into it."""
+    remedy = "name a directory that can be written with --runs"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "not a directory" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        raise RequestError(f"{error.filename or directory}: {reason}: {remedy}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise RequestError(f"{directory}: nothing can be written there: {remedy}")
+
+
+def workflow_called(journal: Journal, text: str) -> str:
+    """The run of the workflow with this id; empty where there is none, or a run itself is called so."""
+    if text == LAST or text in run_blocking(journal.run_ids()):
+        return ""
+    from orchestrator.workflow.resuming import find_workflow
+
+    try:
+        return run_blocking(find_workflow(journal, text))
+    except UnknownRunError:
+        return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from orchestrator.callables import is_async
 from orchestrator.faults import Fault, closest_name
 from orchestrator.jsondata import JSON
 from orchestrator.threads import call_in_thread
+from orchestrator.workflow.comparing import is_changed_meanwhile
 from orchestrator.workflow.decisions import (
     ABORT,
     GO_ON,
@@ -25,7 +26,7 @@ from orchestrator.workflow.decisions import (
 from orchestrator.workflow.domain import Domain
 from orchestrator.workflow.merging import merged
 from orchestrator.workflow.running import WorkflowRun
-from orchestrator.workflow.statetext import StateDocumentError, read_state, written
+from orchestrator.workflow.statetext import StateDocumentError, metrics_faults, read_given_state, read_state, written
 from orchestrator_events.blob import Blob
 from orchestrator_events.workflow import DecisionTakenByUser, StateUnreadable
 
@@ -50,7 +51,7 @@ def decision_of(run: WorkflowRun) -> Decision | None:
         options=options,
         phase=run.phase,
         run_id=run.run_id,
-        workflow_id=run.workflow_id,
+        workflow_id=run.taken_id,
         state=run.current,
     )
 
@@ -93,15 +94,17 @@ def chosen_state(
 ) -> dict[str, JSON]:
     """The state to go on with."""
     if provided is not None:
-        return read_chosen(written_or_refused(provided, choice, options), choice, options)
+        text = written_or_refused(provided, choice, options)
+        given = read_chosen(text, choice, options, read_given_state)
+        return given if {"error", "last_updated"} <= given.keys() else merged(given, {}, run.clock.now()).state
     if choice == PROVIDE:
         raise ChoiceError(choice, options, "no state came with it: give the whole state")
     if choice == USE_FILE:
         raw = run.trouble.raw.text if isinstance(run.trouble, StateUnreadable) else ""
-        return read_chosen(raw or "", choice, options)
+        return read_chosen(raw or "", choice, options, read_state)
     state = run.current
     updates: dict[str, JSON] = {}
-    if state.get("cascade_detected"):
+    if run.is_alerted and state.get("cascade_detected"):
         updates["cascade_detected"] = False
     if choice == "skip":
         updates |= {"phase": domain.skipped_to(run.phase), "error": None, "retry_count": 0}
@@ -116,10 +119,12 @@ def written_or_refused(provided: Mapping[str, JSON], choice: str, options: tuple
         raise ChoiceError(choice, options, f"the state that came with it is no JSON object: {error}") from None
 
 
-def read_chosen(text: str, choice: str, options: tuple[str, ...]) -> dict[str, JSON]:
+def read_chosen(
+    text: str, choice: str, options: tuple[str, ...], read: Callable[[str, str], dict[str, JSON]]
+) -> dict[str, JSON]:
     """A state that somebody gave; ChoiceError with every fault for what is none."""
     try:
-        return read_state(text, "the state")
+        return read(text, "the state")
     except StateDocumentError as error:
         raise ChoiceError(choice, options, str(error)) from None
 
@@ -130,7 +135,7 @@ def checked(
     """The state, when the workflow can go on with it; ChoiceError with every fault otherwise."""
     if not state:
         return state
-    faults = list(domain.state_faults(state))
+    faults = [*domain.state_faults(state), *metrics_faults(state.get("metrics"), "$.metrics")]
     phase, allowed = state["phase"], {run.phase, *(domain.choices_after(run.phase) if run.phase in domain.ids else ())}
     if phase not in domain.ids:
         message = f"there is no phase {phase!r:.80}: there are {', '.join(domain.ids)}"
@@ -146,9 +151,14 @@ def checked(
 
 
 async def taken_by_callback_or_policy(it: Invocation) -> bool:
-    """Have the callback decide, else the policy; whether the workflow goes on."""
+    """Have the callback decide, else the policy; whether the workflow goes on.
+
+    It goes on, too, when its file changed while it waited: to what has to be decided about that first.
+    """
     run, parts = it.run, it.parts
     decision = decision_of(run)
+    if decision is not None and is_changed_meanwhile(run, parts.domain.state_directory):
+        return True
     if decision is None or decision.about in FOR_PEOPLE:
         return False
     await it.commit()

@@ -15,6 +15,7 @@ from orchestrator_events.errors import OrchestratorError
 __all__ = [
     "ABORT",
     "GO_ON",
+    "KEEPING",
     "OPTIONS",
     "PROVIDE",
     "SOURCES",
@@ -62,6 +63,9 @@ OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 """What can be chosen (contract 4: retry, skip, abort; fix root cause, skip, abort; start fresh, provide state)."""
+
+KEEPING: Final = ("retry", ABORT)
+"""Choices that leave the state as it is, and can be taken before the file is looked at."""
 
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {USE_FILE: "edited by a person", PROVIDE: "provided", USE_JOURNAL: "derived from the journal"}

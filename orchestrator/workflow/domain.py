@@ -228,7 +228,8 @@ def declaration_faults(domain: Domain) -> Iterator[Fault]:
             "is not checked, since phases fill the state one by one: leave it out, and test for the field in a phase"
         )
         yield Fault("$.state.required", message)
-    for name in domain.state.get("properties", {}):
+    properties = domain.state.get("properties", {})
+    for name in properties if isinstance(properties, Mapping) else ():
         if name in OWN_FIELDS:
             yield Fault(step("$.state.properties", name), "the engine keeps this field itself: leave it out")
     for name, schema in (domain.parameters or {}).items():

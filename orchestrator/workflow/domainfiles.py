@@ -1,17 +1,14 @@
-"""Domain definitions as files: what a file holds, what it extends, and all that is wrong with either."""
+"""Domain definitions as files: what a file holds, and all that is wrong with it and with what it extends."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
-from orchestrator.documents import MAXIMUM_BYTES, read_document, read_text
+from orchestrator.documents import MAXIMUM_BYTES, read_text
 from orchestrator.errors import DocumentError
 from orchestrator.faults import Fault, step
 from orchestrator.jsondata import JSON
@@ -20,30 +17,13 @@ from orchestrator.workflow.cascade import CascadeRule
 from orchestrator.workflow.components.settings import ComponentSettings, component_settings
 from orchestrator.workflow.decisions import Policy
 from orchestrator.workflow.domain import Domain, DomainError, Phase, as_phases
+from orchestrator.workflow.domainbases import Extended, extended
+from orchestrator.workflow.domainremains import Remains, remains_of
 
-__all__ = ["BASE", "BASE_NAMES", "LONGEST_PHASE", "phase_warnings", "read_domain"]
+__all__ = ["LONGEST_PHASE", "Examine", "phase_warnings", "read_domain"]
 
-BASE_NAMES: Final = ("sage/core/components/orchestrator-base.md", "orchestrator-base.md", "orchestrator-base")
-"""What a domain may call the built-in base; the first is the name that contract 4 uses."""
-BASE: Final = MappingProxyType(
-    {
-        "phase_directory": "./phases/",
-        "state_directory": "./state/",
-        "components": [
-            "state-manager",
-            "retry-handler",
-            "metrics-collector",
-            "learning-recorder",
-            "subagent-spawner",
-        ],
-    }
-)
-"""The built-in base: where phases and states lie, and every component at its defaults (contract 4)."""
 LONGEST_PHASE: Final = 100
 """Lines of a phase file beyond which it warns: a phase performs bounded work (contract 4)."""
-STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]")
-"""One step of a fault's path: a key, or an index."""
-DIRECTORIES: Final = ("phase_directory", "state_directory")
 
 
 def as_own_schema(value: dict[str, JSON]) -> dict[str, JSON]:
@@ -69,63 +49,93 @@ class DomainFile:
     item: str = "current_item"
 
 
-def read_domain(path: Path) -> Domain:
-    """The domain that a file defines; DomainError with every fault."""
+Examine: TypeAlias = Callable[[Sequence[Phase], Path | None], Iterable[Fault]]
+"""What else is wrong with phases and the directory of their files, which is None where it is not known."""
+
+
+def read_domain(path: Path, examine: Examine | None = None) -> Domain:
+    """The domain that a file defines; DomainError with every fault.
+
+    `examine` is what whoever executes the domain asks of it: a file that is refused is refused for all of it at once.
+    """
     source = str(path)
     try:
-        data = resolved(path, ())
+        found = extended(path)
     except DocumentError as error:
         raise DomainError(error.source, error.faults) from None
-    section = data.pop("components", None)
-    faults: list[Fault] = []
-    settings = ComponentSettings()
+    section = found.data.pop("components", None)
+    settings, others = settings_in(section, source)
+    read = fitting(found, source)
+    faults = [*found.faults, *read.faults]
+    domain = None
     try:
-        settings = component_settings(section, source)
-    except DocumentError as error:
-        faults += error.faults
-    try:
-        file = structure(data, DomainFile, source)
-    except DocumentError as error:
-        raise DomainError(source, (*error.faults, *faults_beside(data, error.faults, source), *faults)) from None
-    try:
-        domain = domain_of(file, settings, source)
+        domain = domain_of(read.file, settings, source)
     except DomainError as error:
-        raise DomainError(source, (*error.faults, *file_faults(file), *faults)) from None
-    faults += file_faults(file)
-    if faults:
-        raise DomainError(source, tuple(faults))
-    return domain
+        faults += read.remains.certain(error.faults)
+    faults += (*read.file_faults(), *others)
+    if domain is not None and not faults:
+        return domain
+    if examine is not None:
+        faults += read.remains.certain(examine(read.phases, read.directory))
+    raise DomainError(source, tuple(faults))
 
 
-def faults_beside(data: dict[str, JSON], known: Sequence[Fault], source: str) -> list[Fault]:
-    """What else is wrong once the keys that fit no domain are left out; nothing, where too little is left to say."""
-    remaining = deepcopy(data)
-    for fault in known:
-        leave_out(remaining, fault.path)
+@attrs.frozen
+class Fitting:
+    """The keys of a domain file that fit a domain, and what is wrong with the others."""
+
+    file: DomainFile
+    remains: Remains
+    faults: tuple[Fault, ...]
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases, in their places."""
+        return as_phases(self.file.phases)
+
+    @property
+    def directory(self) -> Path | None:
+        """The phase directory; None where the key does not fit, or what is extended would have named it."""
+        return Path(self.file.phase_directory) if "phase_directory" in self.remains.data else None
+
+    def file_faults(self) -> Iterator[Fault]:
+        """Phase files that are named and cannot be read."""
+        for index, phase in enumerate(self.phases):
+            path = None if self.directory is None else phase.path_in(self.directory)
+            if path is None or not (phase.file or path.exists()):
+                continue
+            try:
+                read_text(path)
+            except DocumentError as error:
+                place = step(step("$.phases", index), "file")
+                yield from (Fault(place, f"{path}: {fault}") for fault in error.faults)
+
+
+def fitting(found: Extended, source: str) -> Fitting:
+    """What fits, without the keys that do not."""
+    remains, faults = Remains(found.data), None
+    while True:
+        try:
+            return Fitting(structure(remains.data, DomainFile, source), remains, faults or ())
+        except DocumentError as error:
+            if faults is None:  # those of the next round may come of what was left out
+                faults = tuple(fault for fault in error.faults if found.is_whole or is_own(fault, found.data))
+            left = remains_of(remains, error.faults)
+            remains = left if left.data != remains.data else remains_of(Remains({}), ())
+
+
+def is_own(fault: Fault, data: dict[str, JSON]) -> bool:
+    """Whether something is wrong whatever the file extends, which may hold the missing key or half of the rule."""
+    is_missing = fault.path in ("$.domain", "$.phases") and fault.path.removeprefix("$.") not in data
+    return not is_missing and not (fault.path == "$.cascade" and isinstance(data.get("cascade"), dict))
+
+
+def settings_in(section: JSON, source: str) -> tuple[ComponentSettings, tuple[Fault, ...]]:
+    """The settings of the components, or the defaults and what is wrong."""
     try:
-        file = structure({"domain": "unnamed", **remaining}, DomainFile, source)
-    except DocumentError:
-        return []
-    found = list(file_faults(file)) if "phase_directory" in remaining else []
-    try:
-        domain_of(file, ComponentSettings(), source)
-    except DomainError as error:
-        found = [*error.faults, *found]
-    return found
-
-
-def leave_out(data: JSON, path: str) -> None:
-    """Remove the innermost key on the way to a fault; entries of arrays keep their places."""
-    holder, key = None, ""
-    for name, index in STEP.findall(path):
-        if isinstance(data, dict) and name in data:
-            holder, key, data = data, name, data[name]
-        elif isinstance(data, list) and index and int(index) < len(data):
-            data = data[int(index)]
-        else:
-            break
-    if holder is not None:
-        del holder[key]
+        return component_settings(section, source), ()
+    except DocumentError as error:
+        return ComponentSettings(), error.faults
 
 
 def domain_of(file: DomainFile, settings: ComponentSettings, source: str) -> Domain:
@@ -144,79 +154,6 @@ def domain_of(file: DomainFile, settings: ComponentSettings, source: str) -> Dom
         item=file.item,
         source=source,
     )
-
-
-def resolved(path: Path, extending: tuple[Path, ...]) -> dict[str, JSON]:
-    """The data of a domain file, over that of the file it extends; directories as seen from the file that names them.
-
-    Raises DocumentError, for a cycle of files that extend each other as well.
-    """
-    real = path.resolve()
-    if real in extending:
-        cycle = " -> ".join(each.name for each in (*extending[extending.index(real) :], real))
-        raise DocumentError(str(path), (Fault("$.extends", f"files extend each other in a circle: {cycle}"),))
-    data = data_of(path)
-    if not isinstance(data, dict):
-        raise DocumentError(str(path), (Fault("$", "expected a table: a domain definition"),))
-    data = {key.replace("-", "_"): value for key, value in data.items()}
-    named = data.pop("extends", None)
-    located(data, path.parent)
-    return merged(base_of(named, path, (*extending, real)), data)
-
-
-def data_of(path: Path) -> JSON:
-    """What a file holds, as plain data."""
-    if path.suffix.lower() in (".md", ".markdown"):
-        from orchestrator.workflow.domainmarkdown import read_markdown_domain
-
-        return read_markdown_domain(read_text(path), str(path))
-    return read_document(path)
-
-
-def base_of(named: JSON, path: Path, extending: tuple[Path, ...]) -> dict[str, JSON]:
-    """The data of what a file extends: the built-in base, or another file."""
-    base = dict(BASE)
-    located(base, path.parent)
-    if named is None:
-        return base
-    if not isinstance(named, str):
-        raise DocumentError(str(path), (Fault("$.extends", "expected a string: the file that is extended"),))
-    target = path.parent / named
-    if target.is_file():
-        return resolved(target, extending)
-    if named in BASE_NAMES:
-        return base
-    message = f"{named!r} is no file; the built-in base is {BASE_NAMES[0]!r}"
-    raise DocumentError(str(path), (Fault("$.extends", message),))
-
-
-def located(data: dict[str, JSON], folder: Path) -> None:
-    """Have the directories that a file names begin at the file's own."""
-    for name in DIRECTORIES:
-        if isinstance(data.get(name), str):
-            data[name] = str(folder / data[name])
-
-
-def merged(base: dict[str, JSON], own: dict[str, JSON]) -> dict[str, JSON]:
-    """A table over another: tables key by key, everything else replaced."""
-    result = dict(base)
-    for key, value in own.items():
-        before = result.get(key)
-        result[key] = merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-    return result
-
-
-def file_faults(file: DomainFile) -> Iterator[Fault]:
-    """Phase files that are named and cannot be read."""
-    for index, phase in enumerate(as_phases(file.phases)):
-        path = phase.path_in(Path(file.phase_directory))
-        if path is None or not (phase.file or path.exists()):
-            continue
-        try:
-            read_text(path)
-        except DocumentError as error:
-            place = step(step("$.phases", index), "file")
-            yield from (Fault(place, f"{path}: {fault}") for fault in error.faults)
 
 
 def phase_warnings(domain: Domain) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 
+from orchestrator.adapter_errors import GeneratorUnavailableError
 from orchestrator.closing import conclude
 from orchestrator.supervision import Supervisor
 from orchestrator.wording import describe
 from orchestrator.workflow.cascade import failures_in_window, is_cascade
-from orchestrator.workflow.components.bundle import components_for
+from orchestrator.workflow.components.learnings import Learnings
 from orchestrator.workflow.deciding import decision_of, taken_by_callback_or_policy
 from orchestrator.workflow.decisions import OPTIONS, About
 from orchestrator.workflow.domain import DONE
@@ -34,6 +35,7 @@ from orchestrator_events.run import BudgetExhausted
 from orchestrator_events.workflow import (
     CascadeDetected,
     DecisionNeeded,
+    LearningRecorded,
     PhaseFailed,
     StateMerged,
     StateUnwritable,
@@ -72,6 +74,10 @@ async def drive(it: Invocation, supervisor: Supervisor, is_overdue: bool) -> Non
         await close(it, "the task that awaited the workflow was cancelled", "cancelled")
     except JournalError as error:
         await close(it, str(error), "error")
+        raise
+    except GeneratorUnavailableError as error:  # the workflow is left open in its phase
+        await it.close_host()
+        await close(it, describe(error), "error")
         raise
     except Exception as error:
         await it.close_host()
@@ -125,6 +131,8 @@ def merge(it: Invocation) -> None:
     """Step 4: the phase's updates into the state; success clears the error, failure says what and how often."""
     run, outcome = it.run, it.run.outcome
     assert outcome is not None
+    if isinstance(outcome, PhaseFailed):
+        it.fire(learned(it, outcome))
     before = run.current
     updates = updates_after(before, outcome, is_cascade=is_cascade(run.outcomes, it.parts.domain.cascade))
     after = merged(before, updates, run.clock.now())
@@ -132,6 +140,13 @@ def merge(it: Invocation) -> None:
     it.fire(StateMerged(phase=phase, fields_updated=after.fields_updated, state=Blob(written(after.state))))
     if not isinstance(outcome, PhaseFailed):
         run.enter(phase)
+
+
+def learned(it: Invocation, failure: PhaseFailed) -> LearningRecorded:
+    """The learning record of a phase's failure, which a cascade is diagnosed from and a later one compared with."""
+    host = PhaseHost(it=it, phase=failure.phase, ends_us=None)
+    learnings = Learnings(it.parts.components.learning_recorder, host)
+    return learnings.failure_event("implementation", failure.error, retry_count=failure.retry_count)
 
 
 def report(it: Invocation) -> None:
@@ -156,32 +171,30 @@ def check(it: Invocation) -> None:
         return it.fire(WorkflowCompleted(phase=DONE))
     is_halted = run.failures > MOST_FAILURES
     if state.get("cascade_detected"):
-        failures = alert(it)
+        alert(it)
         if not is_halted:
-            return need(it, About.CASCADE, f"{failures}: fix the root cause, skip, or abort.")
+            return need(it, About.CASCADE, "Fix the root cause, skip, or abort.")
     if state.get("error") is not None:
-        halted = f" The phase has failed {run.failures} times in a row: it goes round in circles."
+        halted = f"Phase {run.phase} has failed {run.failures} times in a row: it goes round in circles."
         about = About.HALTED if is_halted else About.PHASE_ERROR
-        return need(it, about, f"Error: {state['error']}{halted if is_halted else ''}")
+        return need(it, about, f"{halted}\nError: {state['error']}" if is_halted else f"Error: {state['error']}")
     return it.fire(WorkflowContinued(phase=run.phase))
 
 
-def alert(it: Invocation) -> str:
-    """A cascade: diagnose it from the learning records, and report it; how many of the last phases failed, in words."""
+def alert(it: Invocation) -> None:
+    """A cascade: diagnose it from the learning records, and report it."""
     run, rule = it.run, it.parts.domain.cascade
     host = PhaseHost(it=it, phase=run.phase, ends_us=None)
-    found = components_for(it.parts.components, host).learnings.diagnose(run.errors[-rule.window :])
-    failures = failures_in_window(run.outcomes, rule)
+    found = Learnings(it.parts.components.learning_recorder, host).diagnose(run.errors[-rule.window :])
     it.fire(
         CascadeDetected(
-            failures_in_window=failures,
+            failures_in_window=failures_in_window(run.outcomes, rule),
             threshold=rule.threshold,
             window=rule.window,
             diagnosis=found.diagnosis,
             recommendation=found.recommendation,
         )
     )
-    return f"{failures} of the last {rule.window} phases failed"
 
 
 def need(it: Invocation, about: About, message: str) -> None:

@@ -6,7 +6,6 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -14,7 +13,6 @@ import attrs
 from orchestrator.blocking import run_blocking
 from orchestrator.discretion import discreet, wire
 from orchestrator.errors import DocumentError
-from orchestrator.faults import Fault, closest_name, step
 from orchestrator.generators.callable import GeneratorLike, as_generator
 from orchestrator.isolating import isolation_of
 from orchestrator.journal.memory import MemoryJournal
@@ -25,13 +23,15 @@ from orchestrator.recordedresult import UsageTotals
 from orchestrator.retries import RetryPolicy
 from orchestrator.supervision import Supervisor
 from orchestrator.wording import describe
+from orchestrator.workflow.comparing import is_changed_meanwhile
 from orchestrator.workflow.components.settings import ComponentSettings
 from orchestrator.workflow.deciding import decision_of, take
-from orchestrator.workflow.decisions import PROVIDE, START_FRESH, ChoiceError, Decide, Policy
-from orchestrator.workflow.domain import DONE, Domain, DomainError
+from orchestrator.workflow.decisions import KEEPING, PROVIDE, START_FRESH, ChoiceError, Decide, Policy
+from orchestrator.workflow.domain import Domain
 from orchestrator.workflow.domainfiles import phase_warnings
 from orchestrator.workflow.driver import drive
-from orchestrator.workflow.filing import file_of
+from orchestrator.workflow.executors import executors_of
+from orchestrator.workflow.filing import release_file
 from orchestrator.workflow.folding import blank_workflow
 from orchestrator.workflow.invocation import Invocation, Parts
 from orchestrator.workflow.messages import told
@@ -60,6 +60,7 @@ from orchestrator_states.workflow import WorkflowState
 
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
+    from orchestrator.workflow.components.learningstore import LearningStore
     from orchestrator.workflow.components.retry import Operation
 
 __all__ = ["DEFAULT_BUDGET", "ParametersError", "Workflow"]
@@ -120,6 +121,8 @@ class Workflow:
     """Least isolation that every generator must have; phases that are callables run in this process."""
     secrets: Secrets | None = None
     """Values that no record may show; None where there are none."""
+    learnings: LearningStore | None = None
+    """Learning records of other workflows, which every run takes in before a phase is executed."""
     answer_limit: int = ANSWER_LIMIT
     """Longest answer of a generator, bytes."""
     new_id: Callable[[], str] = new_run_id
@@ -131,8 +134,7 @@ class Workflow:
         if self.generator is not None:
             named.setdefault(DEFAULT, as_generator(self.generator))
         default = DEFAULT if DEFAULT in named else next(iter(named)) if len(named) == 1 else ""
-        calls = {**calls_of(self.domain, self.phases), **self.phases}
-        refuse_idle_phases(self.domain, calls, named, default)
+        calls = executors_of(self.domain, self.phases, named, default)
         self.parts = Parts(
             domain=self.domain,
             calls=calls,
@@ -145,6 +147,7 @@ class Workflow:
             retries=self.retries,
             decide=self.decide,
             policy=self.policy or self.domain.policy,
+            learnings=self.learnings,
             answer_limit=self.answer_limit,
         )
 
@@ -191,20 +194,24 @@ class Workflow:
             run.fire(isolation)
             self.choose(run, choice, state)
             result = await self.finish(run)
-            if choice == START_FRESH and state is None:
-                file_of(Invocation(run=run, parts=self.parts), run.file_text).set_aside(run_id)
         if choice == START_FRESH and state is None:
             return await self.arun(run.parameters)
         return result
 
     def choose(self, run: WorkflowRun, choice: str | None, state: Mapping[str, JSON] | None) -> None:
-        """Fire what somebody chose; ChoiceError where it cannot be chosen, or nothing is to be."""
+        """Fire what somebody chose; ChoiceError where it cannot be chosen, or nothing is to be.
+
+        A choice that changes the state is not taken while the file is not what the journal says: that is asked first.
+        """
         if choice is None and state is None:
             return
         waiting = decision_of(run)
         if waiting is None:
             raise ChoiceError(choice or PROVIDE, (), "the workflow waits for no decision: resume it without a choice")
         chosen = choice or (PROVIDE if PROVIDE in waiting.options else waiting.options[0])
+        is_option = chosen in waiting.options and chosen not in KEEPING
+        if is_option and is_changed_meanwhile(run, self.domain.state_directory):
+            return
         take(run, self.domain, chosen, "person", state)
 
     async def isolation(self) -> IsolationEstablished:
@@ -246,6 +253,7 @@ class Workflow:
         supervisor = Supervisor(lambda its, is_overdue: drive(it, its, is_overdue))
         try:
             await supervisor.run()
+            release_file(run, self.domain.state_directory)
         except Exception as error:  # noqa: BLE001 -- it is raised below, outside of this one's context
             broken = error
         else:
@@ -268,7 +276,7 @@ class Workflow:
         ledger, state = run.ledger, run.current
         return {
             "run_id": run.run_id,
-            "workflow_id": run.workflow_id,
+            "workflow_id": run.taken_id,
             "domain": self.domain.name,
             "phase": run.phase,
             "state": state,
@@ -298,60 +306,3 @@ class Workflow:
     def state_file(self, workflow_id: str | None) -> StateFile:
         """Where the state of a workflow lies."""
         return StateFile(self.domain.state_directory, workflow_id)
-
-
-def calls_of(domain: Domain, given: Mapping[str, PhaseCall]) -> dict[str, PhaseCall]:
-    """The callables that a domain names, imported; DomainError with every one that cannot be, or that fits no phase."""
-    found: dict[str, PhaseCall] = {}
-    faults = []
-    for name in given:
-        if name not in domain.ids or name == DONE:
-            message = f"a callable is given for {name!r:.80}, which is no phase to execute"
-            faults.append(Fault("", message, closest_name(name, domain.ids)))
-    for index, phase in enumerate(domain.phases):
-        if not phase.call or phase.id in given:
-            continue
-        try:
-            found[phase.id] = imported(phase.call)
-        except Exception as error:  # noqa: BLE001 -- importing runs code of others
-            path = step(step(step("$", "phases"), index), "callable")
-            faults.append(Fault(path, f"{phase.call} cannot be imported: {describe(error)}"))
-    if faults:
-        raise DomainError(domain.source, tuple(faults))
-    return found
-
-
-def imported(place: str) -> PhaseCall:
-    """The callable at `module:function`."""
-    module, _, path = place.partition(":")
-    found: Any = import_module(module)
-    for name in path.split("."):
-        found = getattr(found, name)
-    if not callable(found):
-        raise TypeError(f"it is {type(found).__name__}, not a callable")
-    call: PhaseCall = found
-    return call
-
-
-def refuse_idle_phases(
-    domain: Domain, calls: Mapping[str, PhaseCall], generators: Mapping[str, Generator], default: str
-) -> None:
-    """Raise DomainError, naming all of them, for phases that nothing executes."""
-    faults = []
-    for index, phase in enumerate(domain.phases):
-        if phase.id == DONE or phase.id in calls:
-            continue
-        path = domain.path_of(phase)
-        place = step("$.phases", index)
-        if path is None or not path.is_file():
-            where = f"there is no file {path}" if path else "it has no file"
-            faults.append(Fault(place, f"nothing executes phase {phase.id}: {where}, and no callable is given"))
-        elif (phase.generator or default) not in generators:
-            known = ", ".join(generators) or "none"
-            wanted = phase.generator or "default"
-            faults.append(Fault(place, f"no generator {wanted!r} executes {path.name}: there are {known}; give one"))
-        elif getattr(generators[phase.generator or default], "nests", False):
-            name = generators[phase.generator or default].name
-            faults.append(Fault(place, f"{name} starts runs of its own, which a phase cannot hold: choose another"))
-    if faults:
-        raise DomainError(domain.source, tuple(faults))

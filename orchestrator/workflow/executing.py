@@ -8,23 +8,23 @@ from inspect import isawaitable
 
 import attrs
 
+from orchestrator.adapter_errors import GeneratorUnavailableError
 from orchestrator.callables import is_async
 from orchestrator.documents import read_text
 from orchestrator.errors import DocumentError
 from orchestrator.excerpt import excerpt
-from orchestrator.faults import closest_name
 from orchestrator.supervision import DeadlineError
 from orchestrator.threads import call_in_thread
 from orchestrator.wording import describe
 from orchestrator.workflow.components.bundle import Components, components_for
 from orchestrator.workflow.components.port import BudgetReachedError
 from orchestrator.workflow.conversing import converse
-from orchestrator.workflow.domain import Domain, Phase
+from orchestrator.workflow.domain import Phase
 from orchestrator.workflow.invocation import Invocation, PhaseHost
 from orchestrator.workflow.losing import settle_lost
 from orchestrator.workflow.phases import PhaseOutcome, PhaseOutcomeError, outcome_of
 from orchestrator.workflow.running import WorkflowRun
-from orchestrator.workflow.updating import update_faults
+from orchestrator.workflow.updating import outcome_faults
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge
 from orchestrator_events.decision import Deny, Ruling
@@ -68,6 +68,10 @@ async def execute(it: Invocation) -> None:
         return it.fire(BudgetExhausted(limit=error.limit, detail=error.detail))
     except JournalError:
         raise  # what cannot be recorded is not gone on with
+    except GeneratorUnavailableError as error:
+        await settle_lost(it, host, "the generator is unavailable")
+        abandon(it, f"the generator is unavailable: {error}")
+        raise  # nothing is wrong with the phase: it is executed again once that is mended
     except (PhaseOutcomeError, PhaseError) as error:
         await settle_lost(it, host, FAILED)
         fired = failed(it, phase, str(error), begun)
@@ -99,6 +103,8 @@ async def perform(host: PhaseHost, phase: Phase, instructions: str | None) -> Ph
     it = host.it
     components = components_for(it.parts.components, host, dict(it.parts.operations))
     await components.subagents.settle_lost()
+    if it.parts.learnings is not None:
+        await components.learnings.take_in(it.parts.learnings)
     if instructions is not None:
         return await converse(host, generator_of(it, phase), instructions, components)
     return outcome_of(await called(it, phase, it.run.current, components))
@@ -136,9 +142,9 @@ def generator_of(it: Invocation, phase: Phase) -> str:
 
 
 def finished(it: Invocation, phase: Phase, outcome: PhaseOutcome, begun: int) -> PhaseFinished | PhaseFailed:
-    """The event of an outcome: a success, or the phase's own error; PhaseError for one that cannot be used."""
-    run, domain = it.run, it.parts.domain
-    faults = tuple(update_faults(domain, run.current, outcome.state_updates))
+    """The event of an outcome: a success, or the phase's own error; PhaseOutcomeError for one that cannot be used."""
+    run = it.run
+    faults = tuple(outcome_faults(it.parts.domain, phase.id, run.current, outcome))
     if faults:
         raise PhaseOutcomeError(faults)
     updates = Blob(json.dumps(dict(outcome.state_updates), ensure_ascii=False))
@@ -146,7 +152,6 @@ def finished(it: Invocation, phase: Phase, outcome: PhaseOutcome, begun: int) ->
     if error is not None:
         fired = failed(it, phase, str(error), begun)
         return attrs.evolve(fired, updates=updates, output=Blob(outcome.output))
-    refuse_next(domain, phase, outcome.next_phase)
     return PhaseFinished(
         phase=phase.id,
         next_phase=outcome.next_phase,
@@ -155,17 +160,6 @@ def finished(it: Invocation, phase: Phase, outcome: PhaseOutcome, begun: int) ->
         duration_us=run.clock.monotonic() - begun,
         charge=run.spent(),
     )
-
-
-def refuse_next(domain: Domain, phase: Phase, next_phase: str) -> None:
-    """Raise PhaseError, naming the choices, for a next phase that is none or may not follow."""
-    choices = domain.choices_after(phase.id)
-    if next_phase in choices:
-        return
-    hint = closest_name(next_phase, choices)
-    suggestion = f" (did you mean {hint!r}?)" if hint else ""
-    kind = "may not follow" if next_phase in domain.ids else "is unknown after"
-    raise PhaseError(f"next_phase {next_phase!r:.80} {kind} {phase.id}: choose one of {', '.join(choices)}{suggestion}")
 
 
 def failed(it: Invocation, phase: Phase, error: str, begun: int) -> PhaseFailed:

@@ -7,20 +7,24 @@ never overwritten without somebody's decision.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from pathlib import Path
 
+import attrs
+
+from orchestrator.workflow.comparing import compared, found_file, known_file, unexplained
 from orchestrator.workflow.domain import DONE
 from orchestrator.workflow.invocation import Invocation
 from orchestrator.workflow.merging import initial_state
+from orchestrator.workflow.resuming import holder_of
 from orchestrator.workflow.running import WorkflowRun, id_in
-from orchestrator.workflow.statefile import StateFile, StateFileError
+from orchestrator.workflow.statefile import IdTakenError, StateFile, StateFileError
 from orchestrator.workflow.statetext import StateDocumentError, is_same, read_state, written
 from orchestrator_events.blob import Blob
-from orchestrator_events.event import Event
 from orchestrator_events.workflow import StateRead, StateUnreadable, StateUnwritable, StateWritten
+from orchestrator_states.workflow import WorkflowState
 
-__all__ = ["file_of", "read_step", "write_step"]
-
-TAKEN = "is there already and belongs to a workflow without an id: resume that one, or move the file away"
+__all__ = ["read_step", "release_file", "write_step"]
 
 FINISHED = "finished"
 """What is behind the name of a finished workflow's file that has made room for the next one's."""
@@ -36,42 +40,43 @@ class ChangedError(Exception):
 
 
 async def read_step(it: Invocation) -> None:
-    """Step 1: have the state at hand, and the file the same as the journal; StateRead, or what is wrong."""
+    """Step 1: have the state at hand, and the file the same as the journal; StateRead, or what is wrong.
+
+    What had to be decided before a changed file was, and still has to be, is asked again in the place of StateRead.
+    """
     run = it.run
     await it.commit()
     if not run.state_text:
-        return begin(it)
-    file, found = found_for(it)
-    is_pending = not is_same(run.state_text, run.file_text)
-    try:
-        text = found.read() if found else None
-    except StateFileError as error:
-        text, unreadable = "", str(error)
-    else:
-        unreadable = ""
-    if run.overwrites:
-        source = run.overwrites
-    elif unreadable:
-        return it.fire(wrong(run, file, "corrupt", unreadable, ""))
-    elif text is None:
-        return it.fire(wrong(run, file, "not found", f"there is no {file.path}", ""))
-    elif is_same(text, run.state_text):
-        source = "file"
-    elif is_pending and is_same(text, run.file_text):
-        source = "decided"
-    else:
-        return it.fire(unexplained(it, file, text))
-    if source != "file" and not put(it, run.state_text):
+        return await begin(it)
+    source = source_of(run, it.parts.domain.state_directory)
+    if isinstance(source, StateUnreadable):
+        return it.fire(source)
+    if not (source == "file" and is_in_its_place(run)) and not await put(it, run.state_text):
         return None
-    return it.fire(StateRead(phase=str(run.current["phase"]), state=Blob(run.state_text), source=source))
+    state = run.current
+    if run.postponed is not None and (state.get("error") is not None or state.get("cascade_detected")):
+        return it.fire(run.postponed)
+    return it.fire(StateRead(phase=str(state["phase"]), state=Blob(run.state_text), source=source))
 
 
-def begin(it: Invocation) -> None:
+def source_of(run: WorkflowRun, directory: Path) -> StateUnreadable | str:
+    """Where the state comes from, or what is wrong with the file; one that was released is written anew."""
+    if run.overwrites:
+        return run.overwrites
+    return compared(run, directory) if run.file_text else "derived from the journal"
+
+
+def is_in_its_place(run: WorkflowRun) -> bool:
+    """Whether the journal knows the file under the workflow's id."""
+    return StateFile.at(run.file_path).workflow_id == run.workflow_id
+
+
+async def begin(it: Invocation) -> None:
     """The state of a new workflow (contract 4, initialization), written before anything is done."""
     run, domain = it.run, it.parts.domain
     begun_at = next(iter((*run.records, *run.outbox))).at  # as the journal has it: a crash changes nothing
     text = written(initial_state(domain.first, begun_at, run.parameters))
-    if put(it, text):
+    if await put(it, text):
         it.fire(StateRead(phase=domain.first, state=Blob(text), source="initial"))
         run.enter(domain.first)
 
@@ -79,15 +84,16 @@ def begin(it: Invocation) -> None:
 async def write_step(it: Invocation) -> None:
     """Step 5: have the file hold the state; StateWritten moves on, or what is wrong does."""
     await it.commit()
-    put(it, it.run.state_text)
+    await put(it, it.run.state_text)
 
 
-def put(it: Invocation, text: str) -> bool:
+async def put(it: Invocation, text: str) -> bool:
     """Bring the file to this text and fire what came of it; whether it holds the text now."""
+    run, directory = it.run, it.parts.domain.state_directory
     try:
-        file = replaced(it, text)
+        file = await replaced_or_released(run, directory, text)
     except ChangedError as error:
-        it.fire(unexplained(it, error.file, error.found))
+        it.fire(unexplained(run, error.file, error.found))
     except StateFileError as error:
         it.fire(StateUnwritable(path=str(error.path), message=str(error), state=Blob(text)))
     else:
@@ -96,30 +102,73 @@ def put(it: Invocation, text: str) -> bool:
     return False
 
 
-def replaced(it: Invocation, text: str) -> StateFile:
+async def replaced_or_released(run: WorkflowRun, directory: Path, text: str) -> StateFile:
+    """As `replaced`; an id that is taken names its holder, unless that was aborted and only its file is left."""
+    try:
+        return replaced(run, directory, text)
+    except IdTakenError as error:
+        holder = await holder_of(run.journal, error.path, besides=run.run_id)
+        if holder is None:
+            advice = "go on with that one where it was started, or move the file away"
+            raise IdTakenError(error.path, error.text, advice) from None
+        if holder.state != WorkflowState.ABORTED or not is_same(holder.state_text, error.text):
+            advice = f"it is run {holder.run_id}: go on with that one, or abort it"
+            raise IdTakenError(error.path, error.text, advice) from None
+        StateFile.at(str(error.path)).set_aside(holder.run_id)  # a crash came between its end and this
+    return replaced(run, directory, text)
+
+
+def replaced(run: WorkflowRun, directory: Path, text: str) -> StateFile:
     """The file with this text in it, under the workflow's id once it has one.
 
     Raises ChangedError where that would overwrite what nobody explained, StateFileError where it cannot be done.
     """
-    run = it.run
-    file, found = found_for(it)
-    target = file_of(it, text)
-    before = found.read() if found else None
-    is_ours = before is None or is_same(before, text) or bool(run.file_text and is_same(before, run.file_text))
-    if not is_ours and not run.overwrites:
-        if run.file_text:
-            raise ChangedError(file, before or "")
-        if not is_finished(before or ""):
-            raise StateFileError(file.path, TAKEN)
-        file.set_aside(FINISHED)
-    if target != file:
-        if target.is_there and not is_finished(target.read() or ""):
-            raise StateFileError(target.path, "is there already: another workflow has this id")
-        target.set_aside(FINISHED)
-        if found is not None and target.workflow_id is not None:
-            file.rename(target.workflow_id)
-    target.write(text)
+    target = target_of(run, directory, text)
+    with target.alone():
+        found = found_file(run, directory)
+        if found is not None:
+            refuse_changes(run, found, text)
+        if found != target:
+            target = with_room(run, target, text)
+        if found is not None and found != target and target.workflow_id is not None:
+            found.rename(target.workflow_id)
+        target.write(text)
     return target
+
+
+def target_of(run: WorkflowRun, directory: Path, text: str) -> StateFile:
+    """The file in which a state belongs: of its id; without one, where it is already, or `workflow-new-state.json`."""
+    workflow_id = id_in(json.loads(text))
+    known = known_file(run, directory)
+    return known if known is not None and known.workflow_id == workflow_id else StateFile(directory, workflow_id)
+
+
+def refuse_changes(run: WorkflowRun, found: StateFile, text: str) -> None:
+    """Raise ChangedError for what the journal does not explain, unless somebody decided that it makes room."""
+    before = found.read()
+    is_explained = before is None or is_same(before, text) or is_same(before, run.file_text)
+    if not is_explained and not run.overwrites:
+        raise ChangedError(found, before or "")
+
+
+def with_room(run: WorkflowRun, target: StateFile, text: str) -> StateFile:
+    """The file, for the workflow to take its name: that of a finished one makes room, and is kept.
+
+    Beside another workflow without an id, it is a file of the run's own. Raises IdTakenError.
+    """
+    if target.workflow_id is None:
+        own = attrs.evolve(target, run_id=run.run_id)
+        if own.is_there:
+            return own
+    before = target.read() if target.is_there else None
+    if before is None or (run.invocation > 1 and is_same(before, text)):  # the latter: of ours, which a crash cut off
+        return target
+    if is_finished(before):
+        target.set_aside(FINISHED)
+        return target
+    if target.workflow_id is None:
+        return own
+    raise IdTakenError(target.path, before)
 
 
 def is_finished(text: str) -> bool:
@@ -130,37 +179,10 @@ def is_finished(text: str) -> bool:
         return False
 
 
-def found_for(it: Invocation) -> tuple[StateFile, StateFile | None]:
-    """The file as it was last seen, or as a rename that a crash cut off has left it; and the same where it is there."""
-    run = it.run
-    last, target = file_of(it, run.file_text), file_of(it, run.state_text)
-    if last == target or last.is_there:
-        return last, last if last.is_there else None
-    # The id is new: a file of that name is ours only when it holds what ours held, or what ours shall hold.
-    if target.is_there and any(is_same(target.read() or "", text) for text in (run.file_text, run.state_text)):
-        return target, target
-    return last, None
-
-
-def file_of(it: Invocation, text: str) -> StateFile:
-    """The file in which a state belongs."""
-    return StateFile.of(it.parts.domain.state_directory, id_in(json.loads(text or "{}")))
-
-
-def unexplained(it: Invocation, file: StateFile, found: str) -> Event:
-    """The file is not what the journal says: it is corrupt, or somebody changed it and did not say so."""
-    try:
-        state = read_state(found, str(file.path))
-    except StateDocumentError as error:
-        return wrong(it.run, file, "corrupt", str(error), found)
-    message = f"{file.path} was changed"
-    if state["phase"] not in it.parts.domain.ids:
-        message += f"; its phase {state['phase']!r:.80} is unknown: there are {', '.join(it.parts.domain.ids)}"
-    return wrong(it.run, file, "mismatch", message, found)
-
-
-def wrong(run: WorkflowRun, file: StateFile, problem: str, message: str, found: str) -> StateUnreadable:
-    """What is wrong with the file, all of its content, and what the journal says."""
-    raw = found.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    expected = Blob(run.state_text) if run.state_text else None
-    return StateUnreadable(problem=problem, path=str(file.path), message=message, raw=Blob(raw), expected=expected)
+def release_file(run: WorkflowRun, directory: Path) -> None:
+    """Have the file of an aborted workflow make room for others; it is kept, named after the run."""
+    if run.state != WorkflowState.ABORTED or not run.released_path:
+        return
+    file = attrs.evolve(StateFile.at(run.released_path), directory=directory)
+    with suppress(StateFileError), file.alone():  # who wants its name finds in the journal that it is free
+        file.set_aside(run.run_id)

@@ -32,6 +32,7 @@ from orchestrator_events.ledger import Ledger
 
 if TYPE_CHECKING:
     from orchestrator.redaction import Secrets
+    from orchestrator.workflow.components.learningstore import LearningStore
     from orchestrator.workflow.components.retry import Operation
 
 __all__ = ["Invocation", "Parts", "PhaseHost"]
@@ -58,6 +59,8 @@ class Parts:
     retries: RetryPolicy
     decide: Decide | None
     policy: Policy
+    learnings: LearningStore | None
+    """Records that a run takes in."""
     answer_limit: int
     """Longest answer of a generator, bytes."""
 

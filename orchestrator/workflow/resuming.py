@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.faults import closest_name
@@ -9,7 +12,9 @@ from orchestrator.history import UnknownRunError, load_execution
 from orchestrator.reopening import ResumeRefusedError, begin_again, refuse_other_identity
 from orchestrator.workflow.executing import lost_charge
 from orchestrator.workflow.messages import resuming_from
+from orchestrator.workflow.phasedifference import phase_differences
 from orchestrator.workflow.running import WorkflowRun
+from orchestrator.workflow.statetext import NEW
 from orchestrator_events.errors import OrchestratorError
 from orchestrator_events.journal import Journal
 from orchestrator_events.workflow import PhaseAbandoned
@@ -18,35 +23,60 @@ from orchestrator_states.workflow import WORKFLOW, WorkflowState
 if TYPE_CHECKING:
     from orchestrator.workflow.engine import Workflow
 
-__all__ = ["find_workflow", "load_workflow", "reopen"]
+__all__ = ["find_workflow", "holder_of", "load_workflow", "reopen"]
 
 S = WorkflowState
+OVER = (S.DONE, S.ABORTED, S.FAILED)
 
 
 async def find_workflow(journal: Journal, name: str, domain: str = "") -> str:
-    """The run of a workflow: by the run's own id, by the workflow's id, or as `workflow-new` before it has one.
+    """The run of a workflow: by the run's own id, by the workflow's id, or as `workflow-new`, which all begin as.
 
-    Of several, the newest that is not over, else the newest. `domain` leaves out those of other domains. Raises
-    UnknownRunError.
+    Of several, the newest that is not over, else the newest; those that go by the name come before those that did,
+    or whose file could not take it. `domain` leaves out those of other domains. Raises UnknownRunError.
     """
     ids = await journal.run_ids()
     if name in ids:
         return name
-    fitting: list[tuple[bool, str]] = []
+    fitting: list[tuple[bool, bool, str]] = []
     names: list[str] = []
+    async for run in workflows_in(journal, ids):
+        if domain and run.phases.table.name != domain:
+            continue
+        names.append(run.name)
+        if name in (run.name, run.workflow_id, NEW):
+            fitting.append((run.state in OVER, run.name != name, run.run_id))
+    if not fitting:
+        raise UnknownRunError(name, closest_name(name, [*names, *ids]))
+    return min(fitting, key=lambda each: each[:2])[2]
+
+
+async def holder_of(journal: Journal, path: Path, besides: str) -> WorkflowRun | None:
+    """The workflow whose state file that is, one that is not over before others; None where the journal has none."""
+    over = None
+    async for run in workflows_in(journal, await journal.run_ids()):
+        known = run.file_path or run.released_path
+        if run.run_id == besides or not known or not is_one_place(path, known):
+            continue
+        if run.state not in OVER:
+            return run
+        over = over or run
+    return over
+
+
+def is_one_place(path: Path, known: str) -> bool:
+    """Whether two paths name one file."""
+    return os.path.abspath(path) == os.path.abspath(known)
+
+
+async def workflows_in(journal: Journal, ids: Sequence[str]) -> AsyncIterator[WorkflowRun]:
+    """The workflows of a journal, newest first; none that is damaged."""
     for run_id in reversed(ids):
         try:
             run = await load_workflow(journal, run_id)
         except OrchestratorError:
-            continue  # damaged, or no workflow: none that could be resumed by this name
-        if domain and run.phases.table.name != domain:
             continue
-        names.append(run.name)
-        if run.name == name:
-            fitting.append((run.state in (S.DONE, S.ABORTED, S.FAILED), run_id))
-    if not fitting:
-        raise UnknownRunError(name, closest_name(name, [*names, *ids]))
-    return min(fitting, key=lambda each: each[0])[1]
+        yield run
 
 
 async def load_workflow(journal: Journal, run_id: str) -> WorkflowRun:
@@ -68,7 +98,8 @@ async def reopen(workflow: Workflow, run_id: str) -> WorkflowRun:
     """
     run = await load_workflow(workflow.journal, run_id)
     refuse_unknown_phase(run, workflow)  # before the tables are compared: it says what to do about it
-    refuse_other_identity(run, workflow.identity())
+    differing = phase_differences(run.phases.table, workflow.domain.lifecycle)
+    refuse_other_identity(run, workflow.identity(), besides=frozenset({"tables"}), more=differing)
     if run.state == S.DONE:
         raise ResumeRefusedError(run_id, "it is done: there is nothing left to do")
     into = S.READING.value if run.state in (S.ABORTED, S.FAILED) else run.state

@@ -15,6 +15,7 @@ from orchestrator.execution import Execution, changes_of, new_record
 from orchestrator.jsondata import JSON
 from orchestrator.workflow.components.port import call_key
 from orchestrator.workflow.decisions import GO_ON, OPTIONS, SOURCES, About
+from orchestrator.workflow.statefile import StateFile
 from orchestrator.workflow.statetext import NEW
 from orchestrator_events.budget import Charge
 from orchestrator_events.execution import BudgetRaised, ExecutionCancelled, ExecutionFailed, ExecutionResumed
@@ -74,7 +75,11 @@ class WorkflowRun(Execution):
     state_text: str = ""
     """The state as the journal has it; empty before the first one."""
     file_text: str = ""
-    """The state as the file was last seen or written; empty before."""
+    """The state as the file was last seen or written; empty before, and once the file was released."""
+    file_path: str = ""
+    """Where that was."""
+    released_path: str = ""
+    """Where it was until the workflow was aborted, which gives its name free; empty otherwise."""
     overwrites: str = ""
     """Where the state comes from that may replace whatever the file holds; empty: none may."""
     executions: dict[str, int] = attrs.Factory(dict[str, int])
@@ -99,6 +104,8 @@ class WorkflowRun(Execution):
     trouble: StateUnreadable | StateUnwritable | None = None
     """Why the state file could not be used."""
     needed: DecisionNeeded | None = None
+    postponed: DecisionNeeded | None = None
+    """What has to be decided once it is known which state holds."""
     exhausted: BudgetExhausted | None = None
     given_up: str = ""
     """Why it was aborted, or failed."""
@@ -114,13 +121,19 @@ class WorkflowRun(Execution):
 
     @property
     def workflow_id(self) -> str | None:
-        """The workflow's id; None as long as it has none."""
+        """The id in its state; None as long as there is none."""
         return id_in(self.current)
 
     @property
+    def taken_id(self) -> str | None:
+        """The id that its file has; one that another workflow's file has already is not its own."""
+        path = self.file_path or self.released_path
+        return StateFile.at(path).workflow_id if path else None
+
+    @property
     def name(self) -> str:
-        """What it is called: its id, or `workflow-new`."""
-        return self.workflow_id or NEW
+        """What it is called: its id as soon as its file has it, `workflow-new` before."""
+        return self.taken_id or NEW
 
     @property
     def decision(self) -> tuple[str, str, tuple[str, ...]] | None:
@@ -131,6 +144,11 @@ class WorkflowRun(Execution):
             message = f"The budget's limit {self.exhausted.limit!r} is reached: {self.exhausted.detail}"
             return About.BUDGET.value, message, OPTIONS[About.BUDGET]
         return (self.needed.about, self.needed.message, self.needed.options) if self.needed else None
+
+    @property
+    def is_alerted(self) -> bool:
+        """Whether what has to be decided is about a cascade, or about a phase that goes round in circles."""
+        return self.needed is not None and self.needed.about in (About.CASCADE, About.HALTED)
 
     def enter(self, phase: str) -> None:
         """Enter a phase: a move of the domain's own machine; IllegalTransitionError where it does not allow it."""
@@ -175,16 +193,18 @@ def resumed(run: WorkflowRun, _: ExecutionResumed) -> None:
 def read(run: WorkflowRun, event: StateRead) -> None:
     """The file and the journal say the same."""
     run.state_text = run.file_text = event.state.text or ""
-    run.trouble, run.overwrites = None, ""
+    run.trouble, run.overwrites, run.postponed = None, "", None
 
 
 def written(run: WorkflowRun, event: StateWritten) -> None:
     """The file is what the journal says."""
-    run.file_text = event.state.text or ""
+    run.file_text, run.file_path, run.released_path = event.state.text or "", event.path, ""
+    run.overwrites = ""
 
 
 def in_trouble(run: WorkflowRun, event: StateUnreadable | StateUnwritable) -> None:
-    """The file cannot be used."""
+    """The file cannot be used; what had to be decided already comes after that."""
+    run.postponed = run.needed if run.trouble is None else run.postponed
     run.trouble = event
 
 
@@ -270,22 +290,29 @@ def reported(run: WorkflowRun, _: SummaryReported) -> None:
 def needed(run: WorkflowRun, event: DecisionNeeded) -> None:
     """Somebody has to decide."""
     run.needed = event
+    if run.trouble is None:
+        run.postponed = None
 
 
 def taken(run: WorkflowRun, event: DecisionTakenByUser) -> None:
     """Somebody has decided."""
-    is_alert = run.needed is not None and run.needed.about in (About.CASCADE, About.HALTED)
-    if is_alert and event.choice != GO_ON and run.current.get("cascade_detected"):
+    if run.is_alerted and event.choice != GO_ON and run.current.get("cascade_detected"):
         run.outcomes.clear()
         run.errors.clear()
     if event.phase != run.phase:
-        run.failures = 0
+        run.failures, run.postponed = 0, None
     run.needed, run.exhausted, run.trouble = None, None, None
     if not event.goes_on:
         run.given_up = f"{event.by} chose to {event.choice}"
+        release(run)
     elif event.state is not None:
         run.state_text = event.state.text or ""
         run.overwrites = SOURCES.get(event.choice, "")
+
+
+def release(run: WorkflowRun) -> None:
+    """The file's name is free for another workflow; what is resumed all the same has to take it anew."""
+    run.released_path, run.file_path, run.file_text = run.file_path, "", ""
 
 
 def exhausted(run: WorkflowRun, event: BudgetExhausted) -> None:
@@ -301,6 +328,7 @@ def overran(run: WorkflowRun, event: BudgetOverrun) -> None:
 def cancelled(run: WorkflowRun, event: ExecutionCancelled) -> None:
     """It is given up, or was denied."""
     run.given_up, run.is_denied = event.reason, event.is_denial
+    release(run)
 
 
 def broken(run: WorkflowRun, event: ExecutionFailed) -> None:

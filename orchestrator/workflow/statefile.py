@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from orchestrator.jsondata import JSON
 from orchestrator.workflow.statetext import NEW
 from orchestrator.workspace import UnsafeFileError, read_regular_file
 from orchestrator_events.errors import OrchestratorError
 
-__all__ = ["StateFile", "StateFileError"]
+__all__ = ["IdTakenError", "StateFile", "StateFileError"]
 
 SUFFIX: Final = "-state.json"
+APART: Final = "+"
+"""Between `workflow-new` and a run's id; neither a workflow's id nor a run's may hold it."""
 PREVIOUS: Final = ".previous"
 LARGEST_READ: Final = 1_000_000
 """Largest file that is read, bytes."""
@@ -29,23 +33,35 @@ class StateFileError(OrchestratorError):
         super().__init__(f"{path}: {reason}")
 
 
+class IdTakenError(StateFileError):
+    """The file is there and is another workflow's, whose id this one would take; `text` is what it holds."""
+
+    def __init__(self, path: Path, text: str = "", advice: str = "move the file away") -> None:
+        self.text = text
+        super().__init__(path, f"is there already: another workflow has this id; {advice}")
+
+
 @attrs.frozen
 class StateFile:
     """Where the state of one workflow lies: `<directory>/<workflow id>-state.json` (contract 4)."""
 
     directory: Path = attrs.field(converter=Path)
     workflow_id: str | None = None
-    """None: the workflow has no id yet."""
+    """None: the workflow has no id yet, and its file is called `workflow-new-state.json`."""
+    run_id: str = ""
+    """Set for a workflow without an id beside another one: its run, which its file is named after as well."""
 
     @classmethod
-    def of(cls, directory: Path, workflow_id: JSON) -> StateFile:
-        """The file of a workflow with this id, or with none."""
-        return cls(directory, workflow_id if isinstance(workflow_id, str) else None)
+    def at(cls, path: str) -> StateFile:
+        """The file at a path that a record names."""
+        name, _, run_id = Path(path).name.removesuffix(SUFFIX).partition(APART)
+        return cls(Path(path).parent, None if name == NEW else name, run_id)
 
     @property
     def path(self) -> Path:
         """The file itself."""
-        return self.directory / f"{self.workflow_id or NEW}{SUFFIX}"
+        own = f"{APART}{self.run_id}" if self.run_id else ""
+        return self.directory / f"{self.workflow_id or NEW}{own}{SUFFIX}"
 
     @property
     def previous(self) -> Path:
@@ -91,10 +107,10 @@ class StateFile:
 
     def rename(self, workflow_id: str) -> StateFile:
         """The file under the workflow's id, renamed in one step; StateFileError when there is a file of that name."""
-        renamed = attrs.evolve(self, workflow_id=workflow_id)
+        renamed = StateFile(self.directory, workflow_id)
         try:
             if renamed.is_there:
-                raise StateFileError(renamed.path, "is there already: another workflow has this id")
+                raise IdTakenError(renamed.path)
             os.rename(self.path, renamed.path)
             if os.path.lexists(self.previous):
                 os.replace(self.previous, renamed.previous)
@@ -111,6 +127,24 @@ class StateFile:
                 settle(self.directory)
         except OSError as error:
             raise StateFileError(self.path, f"cannot be set aside: {error.strerror or error}") from error
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep others who ask for this from taking a name in the directory meanwhile; it is made if need be.
+
+        Where the file system knows no locks, nobody is kept. Raises StateFileError.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise StateFileError(self.path, f"cannot be written: {error.strerror or error}") from error
+        try:
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def bytes_before(self) -> bytes | None:
         """What is there now; None when nothing is."""

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 
 from orchestrator.documents import parse_document
 from orchestrator.errors import DocumentError
-from orchestrator.faults import Fault
+from orchestrator.faults import Fault, step
+from orchestrator.history import LAST
 from orchestrator.jsondata import JSON
 from orchestrator.paths import UnsafeRunIdError, refuse_unsafe_run_id
 
@@ -22,6 +23,8 @@ __all__ = [
     "id_fault",
     "is_same",
     "iso",
+    "metrics_faults",
+    "read_given_state",
     "read_state",
     "state_faults",
     "written",
@@ -33,6 +36,8 @@ LARGEST_STATE: Final = 900_000
 """Largest state, bytes of its file; a little below what is read of one."""
 SCHEMA_VERSION: Final = 1
 """Version of the state's own form, in `schema_version` of every state but the initial one."""
+METRICS: Final = ("workflow_version", "start_time")
+"""What the field `metrics` holds of every state."""
 NEW: Final = "workflow-new"
 """What a workflow is called as long as it has no id."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,21 +54,31 @@ def written(state: State) -> str:
 
 def read_state(text: str, source: str) -> dict[str, JSON]:
     """The state in a text; StateDocumentError with every fault when it holds none."""
+    return without_faults(text, source, is_given=False)
+
+
+def read_given_state(text: str, source: str) -> dict[str, JSON]:
+    """A state that somebody gives: it may lack `last_updated` and `error`, as the initial one does (contract 4)."""
+    return without_faults(text, source, is_given=True)
+
+
+def without_faults(text: str, source: str, *, is_given: bool) -> dict[str, JSON]:
+    """The state in a text; StateDocumentError with every fault."""
     try:
         data = parse_document(text, ".json", source)
     except DocumentError as error:
         raise StateDocumentError(source, error.faults) from None
-    faults = tuple(state_faults(data))
+    faults = tuple(state_faults(data, is_given=is_given))
     if faults:
         raise StateDocumentError(source, faults)
     state: dict[str, JSON] = data
     return state
 
 
-def state_faults(data: JSON) -> Iterator[Fault]:
+def state_faults(data: JSON, *, is_given: bool = False) -> Iterator[Fault]:
     """What is wrong with the fields that every state has (contract 4): phase, workflow_id, last_updated, error.
 
-    The initial state has neither `last_updated` nor `error`.
+    The initial state has neither `last_updated` nor `error`, and one that is given needs neither.
     """
     if not isinstance(data, dict):
         yield Fault("$", f"expected an object, found {type(data).__name__}")
@@ -73,7 +88,7 @@ def state_faults(data: JSON) -> Iterator[Fault]:
     yield from id_faults(data)
     is_initial = data.get("workflow_id") is None and "last_updated" not in data
     if not is_initial:
-        yield from stamp_faults(data)
+        yield from stamp_faults(data, is_given=is_given)
     error = data.get("error")
     if error is not None and not isinstance(error, str):
         yield Fault("$.error", f"expected a string or null, found {type(error).__name__}")
@@ -96,14 +111,17 @@ def id_fault(workflow_id: JSON) -> str:
         refuse_unsafe_run_id(workflow_id)
     except UnsafeRunIdError as error:
         return str(error).replace("a run id", "a workflow's id")
-    return f"{NEW!r} is what a workflow without an id is called: choose another" if workflow_id == NEW else ""
+    taken = {NEW: "what a workflow without an id is called", LAST: "what the newest run is called"}
+    return f"{workflow_id!r} is {taken[workflow_id]}: choose another" if workflow_id in taken else ""
 
 
-def stamp_faults(data: State) -> Iterator[Fault]:
+def stamp_faults(data: State, *, is_given: bool) -> Iterator[Fault]:
     """What is wrong with the time of the last change and with what a later state always has."""
     stamp = data.get("last_updated")
-    if "error" not in data:
+    if "error" not in data and not is_given:
         yield Fault("$.error", "required key is missing: give null where there is no error")
+    if "last_updated" not in data and is_given:
+        return
     if not isinstance(stamp, str):
         yield Fault("$.last_updated", "required key is missing, or is no string")
         return
@@ -111,6 +129,19 @@ def stamp_faults(data: State) -> Iterator[Fault]:
         datetime.fromisoformat(stamp)
     except ValueError:
         yield Fault("$.last_updated", f"{stamp!r:.40} is no time in ISO 8601")
+
+
+def metrics_faults(metrics: JSON, path: str, begun: JSON = None) -> Iterator[Fault]:
+    """What the metrics lack that a state has from the first one on (contract 4), and what is not as in `begun`."""
+    if not isinstance(metrics, dict):
+        yield Fault(path, f"expected an object with {' and '.join(METRICS)}, found {type(metrics).__name__}")
+        return
+    known = begun if isinstance(begun, dict) else {}
+    for name in METRICS:
+        if name not in metrics:
+            yield Fault(step(path, name), "required key is missing: a field is replaced as a whole, so give all of it")
+        elif metrics[name] != known.get(name, metrics[name]):
+            yield Fault(step(path, name), f"it is {known[name]!r:.80} and does not change")
 
 
 def is_same(text: str, other: str) -> bool:

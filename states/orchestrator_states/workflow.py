@@ -84,7 +84,7 @@ WORKFLOW = Lifecycle(
     rows=(
         on(ExecutionStart, S.READY, S.READING),
         on(StateRead, S.READING, S.PLANNING),
-        on(StateUnreadable, (S.READING, S.WRITING), S.CHECKING),
+        on(StateUnreadable, (S.READING, S.WRITING, S.PAUSED), S.CHECKING),
         on(TodosUpdated, S.PLANNING, S.EXECUTING),
         on(PhaseFinished, S.EXECUTING, S.MERGING),
         on(PhaseFailed, S.EXECUTING, S.MERGING),
@@ -94,7 +94,7 @@ WORKFLOW = Lifecycle(
         on(SummaryReported, S.REPORTING, S.CHECKING),
         on(WorkflowContinued, S.CHECKING, S.READING),
         on(WorkflowCompleted, (S.EXECUTING, S.CHECKING), S.DONE),
-        on(DecisionNeeded, S.CHECKING, S.PAUSED),
+        on(DecisionNeeded, (S.CHECKING, S.READING), S.PAUSED),
         on(DecisionTakenByUser, S.PAUSED, S.READING, where={"goes_on": True}),
         on(DecisionTakenByUser, S.PAUSED, S.ABORTED, where={"goes_on": False}),
         on(BudgetExhausted, STEPS, S.PAUSED),

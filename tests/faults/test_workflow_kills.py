@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -163,6 +164,61 @@ def test_a_call_that_was_paid_for_is_not_made_again(place_of_work: Path) -> None
     assert victim(place_of_work, "resume").code == 0
     calls = (place_of_work / "calls").read_text().splitlines()
     assert (calls[: len(before)], len(set(calls))) == (before, len(calls))
+
+
+DOMAIN = """
+domain: twins
+phases: [{id: begin, callable: "twins_phases:begin"}, {id: rest, callable: "twins_phases:rest"}, done]
+"""
+PHASES = """
+from pathlib import Path
+from orchestrator.workflow import PhaseOutcome
+
+def begin(state, components):
+    name = state["parameters"]["name"]
+    return PhaseOutcome("rest", {"workflow_id": Path(name).read_text()}, name)
+
+def rest(state, components):
+    raise RuntimeError("wait for me")
+"""
+
+
+@pytest.mark.parametrize(
+    ("ids", "names"), [(("red", "blue"), ["blue", "red"]), (("red", "red"), ["red", "workflow-new"])]
+)
+def test_two_starts_at_once(tmp_path: Path, ids: tuple[str, str], names: list[str]) -> None:
+    """Two processes that begin workflows of one domain at once stand in each other's way only over one id."""
+    (tmp_path / "domain.yaml").write_text(DOMAIN)
+    (tmp_path / "twins_phases.py").write_text(PHASES)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    processes = []
+    for name in ("first", "second"):
+        os.mkfifo(tmp_path / name)
+        command = [sys.executable, "-m", "orchestrator", "workflow", "run", ".", "--param", f"name={name}"]
+        processes.append(
+            subprocess.Popen(
+                command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        )
+    pipes = [opened(tmp_path / name, each) for name, each in zip(("first", "second"), processes, strict=True)]
+    for pipe, workflow_id in zip(pipes, ids, strict=True):  # both are in their phase now
+        os.write(pipe, workflow_id.encode())
+        os.close(pipe)
+    codes = [process.wait(60) for process in processes]
+    files = [path.name.removesuffix("-state.json") for path in (tmp_path / "state").glob("*-state.json")]
+    assert (codes, sorted(name.partition("+")[0] for name in files)) == ([8, 8], names)
+
+
+def opened(pipe: Path, reader: subprocess.Popen[bytes]) -> int:
+    """The writing end of a pipe, once the process has the reading one open; a process that ended never will."""
+    while reader.poll() is None:
+        with suppress(OSError):
+            descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(descriptor, True)
+            return descriptor
+        with suppress(subprocess.TimeoutExpired):
+            reader.wait(0.05)
+    raise AssertionError(f"it ended with status {reader.returncode} before its phase")
 
 
 def test_two_resumes_of_one_workflow(place_of_work: Path) -> None:

@@ -29,9 +29,9 @@ import attrs
 from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.ports import Generation, Request
 from orchestrator.workflow import PhaseOutcome, Workflow, WorkflowDone, load_domain
-from orchestrator.workflow.engine import calls_of
 from orchestrator.workflow.examples import EXAMPLES
 from orchestrator.workflow.examples.software_epic.script import EpicScript
+from orchestrator.workflow.executors import calls_of
 from orchestrator_events.journal import Batch
 
 RUN_ID = "victim"
@@ -149,7 +149,7 @@ def main(directory: Path, action: str, place: str) -> None:
     with WatchedJournal(killer) as journal:
         workflow = Workflow(
             domain,
-            phases={name: watched(call, killer) for name, call in calls_of(domain, {}).items()},
+            phases={name: watched(call, killer) for name, call in calls_of(domain).items()},
             generator=generator,
             journal=journal,
         )

@@ -98,7 +98,7 @@ def test_decisions_in_words() -> None:
     ]  # fmt: skip
     assert steps[0].as_json() == {
         "sequence": 1, "time": "2026-01-01T00:00:00+00:00", "source": "ready", "target": "prompting",
-        "event": "execution:start", "decision": "invocation 1, limits: attempts 3, repeats 3",
+        "event": "execution:start", "decision": "invocation 1, limits: attempts 3, repeats 3", "run": "7f3a",
     }  # fmt: skip
 
 

@@ -121,7 +121,8 @@ def test_a_whole_table_becomes_a_value() -> None:
         ("weights", {"a b": "1"}, "$.weights['a b']: expected an integer, found a string '1'"),
         ("weights", [], "$.weights: expected a table, found an array"),
         ("thread-model", "", "$.thread-model: unknown key (did you mean 'threat_model'?)"),
-        ("children", [{"name": "b", "limits": {"x": 1}}], "$.children[0].limits.x: unknown key"),
+        ("children", [{"name": "b", "limits": {"x": 1}}],
+         "$.children[0].limits.x: unknown key: there are attempts, seconds, pair"),
     ],
 )  # fmt: skip
 def test_a_value_of_the_wrong_shape_is_refused(key: str, value: object, line: str) -> None:

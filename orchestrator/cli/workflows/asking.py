@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.cli.inert import inert
-from orchestrator.workflow.decisions import PROVIDE, Decision
+from orchestrator.workflow.decisions import GO_ON, PROVIDE, Decision
 
 __all__ = ["asked_at_terminal", "can_ask"]
 
 LONGEST: Final = 80
+BY_COMMAND: Final = (GO_ON, PROVIDE)
+"""Options that need more than their name: a higher limit, a state; they are chosen with a command."""
 
 
 def can_ask() -> bool:
@@ -21,7 +23,7 @@ def can_ask() -> bool:
 
 def asked_at_terminal(decision: Decision) -> str:
     """The option that was chosen, which an unambiguous beginning names; empty to leave the workflow paused."""
-    options = [option for option in decision.options if option != PROVIDE]
+    options = [option for option in decision.options if option not in BY_COMMAND]
     while True:
         sys.stderr.write(f"{inert(decision.about)} in {inert(decision.phase)}: {'/'.join(options)}, or leave it? ")
         sys.stderr.flush()

@@ -18,14 +18,17 @@ from orchestrator.cli.choices import DisplayChoice
 from orchestrator.cli.conducting import Manner
 from orchestrator.cli.exitcodes import ExitCode, RequestError, code_of_error
 from orchestrator.cli.failures import say
-from orchestrator.cli.inert import one_line
+from orchestrator.cli.inert import indented, one_line
 from orchestrator.cli.interruption import SignalledError, run_until_signalled
 from orchestrator.cli.recordscreens import NoScreen, RecordScreen
 from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.streams import printing_aside
 from orchestrator.cli.wording import count_of, usage
 from orchestrator.cli.workflows.asking import asked_at_terminal, can_ask
-from orchestrator.cli.workflows.resumeline import decide_line, resume_line
+from orchestrator.cli.workflows.collecting import collected_json
+from orchestrator.cli.workflows.resumeline import resume_line
 from orchestrator.cli.workflows.screens import ChecklistScreen, LinesScreen
+from orchestrator.cli.workflows.waiting import command_lines, waiting_lines
 from orchestrator.workflow.decisions import About, ChoiceError
 from orchestrator.workflow.engine import Workflow
 from orchestrator.workflow.outcome import (
@@ -100,6 +103,7 @@ class Attendant:
             say(f"{number.name}: ending the workflow in order; a second signal ends it at once")
 
         with ExitStack() as subscriptions:
+            subscriptions.enter_context(printing_aside())
             subscriptions.enter_context(self.workflow.bus.subscribe(seen, name="progress"))
             try:
                 return run_until_signalled(work, told, screen.close)
@@ -113,7 +117,7 @@ class Attendant:
             self.keep(error.report, code, error.reason)
         except OSError as unkept:  # what ended the workflow may be why: its own message comes last
             say(f"the result is not written below {self.place.root}: {unkept}")
-        say(f"error: {error}")
+        say(indented(f"error: {error}"))
         say(f"go on with it, when that is mended: {resume_line(self.place, error.report.run_id)}")
         return code
 
@@ -130,6 +134,7 @@ class Attendant:
         """Write result.json beside the run, and print it if asked to."""
         result: dict[str, Any] = {
             **report.as_json(),
+            **collected_json(report.records),
             "exit_code": int(code),
             "journal": str(self.place.journal_file),
             **({"reason": reason} if reason else {}),
@@ -146,11 +151,12 @@ class Attendant:
             console.print(outcome_line(result))
             sys.stdout.flush()
         if isinstance(result, WorkflowPaused):
+            decision, records = result.decision, result.records
             if self.manner.display is DisplayChoice.QUIET or not self.is_told:
-                say(f"{result.decision.message}\noptions: {', '.join(result.decision.options)}")
-            if result.decision.about != About.BUDGET:
-                say(f"decide it: {decide_line(self.place, result.run_id, result.decision.options)}")
-            say(f"go on with it: {resume_line(self.place, result.run_id)}{raised(result)}")
+                say("\n".join(waiting_lines(decision.message, records, decision.options)))
+            say(command_lines(self.place, result.run_id, decision.about, decision.options, records))
+            if decision.about != About.BUDGET:
+                say(f"go on with it: {resume_line(self.place, result.run_id)}")
 
 
 def code_of(result: WorkflowResult) -> ExitCode:
@@ -162,15 +168,6 @@ def code_of(result: WorkflowResult) -> ExitCode:
             return ExitCode.PAUSED
         case WorkflowAborted():
             return ExitCode.INTERNAL
-
-
-def raised(result: WorkflowPaused) -> str:
-    """The option that raises the limit which paused a workflow; empty where none did."""
-    if result.decision.about != About.BUDGET:
-        return ""
-    limits = [record.event.limit for record in result.records if isinstance(record.event, BudgetExhausted)]
-    option = {"seconds": "time", "money_micro": "money"}.get(limits[-1], limits[-1]).replace("_", "-")
-    return f" --{option} MORE"
 
 
 def outcome_line(result: WorkflowResult) -> Text:

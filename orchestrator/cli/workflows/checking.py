@@ -14,15 +14,16 @@ import attrs
 from orchestrator.blocking import run_blocking
 from orchestrator.cli.exitcodes import ExitCode
 from orchestrator.cli.inert import inert
+from orchestrator.cli.streams import printing_aside
 from orchestrator.cli.wording import count_of
-from orchestrator.cli.workflows.assembling import modules_found_beside
-from orchestrator.cli.workflows.places import FoundDomain, find_domain
+from orchestrator.cli.workflows.places import FoundDomain, find_domain, modules_found_beside
 from orchestrator.cli.workflows.walks import walks_over
 from orchestrator.workflow.components.bundle import Components
 from orchestrator.workflow.decisions import Policy
-from orchestrator.workflow.domain import DONE, Domain, DomainError
+from orchestrator.workflow.domain import DONE, Domain
 from orchestrator.workflow.domainfiles import phase_warnings
-from orchestrator.workflow.engine import Workflow, calls_of
+from orchestrator.workflow.engine import Workflow
+from orchestrator.workflow.executors import lacking
 from orchestrator.workflow.phases import PhaseOutcome
 from orchestrator_events.budget import Budget
 from orchestrator_events.workflow import PhaseEntered
@@ -47,7 +48,8 @@ class Checked:
 def check_domain(name: str, *, as_json: bool) -> ExitCode:
     """Load a domain, look for what its phases need, and take every transition; USAGE when anything is wrong."""
     found = find_domain(name, Path("runs"))
-    checked = checked_domain(found)
+    with printing_aside():  # the modules of the domain are imported
+        checked = checked_domain(found)
     if as_json:
         sys.stdout.write(json.dumps(attrs.asdict(checked), indent=2) + "\n")
     else:
@@ -85,17 +87,9 @@ def lines_of(checked: Checked) -> Iterator[str]:
 
 def executor_faults(found: FoundDomain) -> Iterator[str]:
     """Phases that nothing could execute: no file where one is due, or a callable that cannot be loaded."""
-    for phase in found.domain.phases:
-        path = found.domain.path_of(phase)
-        if path is not None and not path.is_file():
-            yield f"phase {phase.id}: there is no {path}: write it, or name a callable"
-        elif path is None and not phase.call and phase.id != DONE:
-            yield f"phase {phase.id} has neither a file nor a callable: give it one"
-    modules_found_beside(found)
-    try:
-        calls_of(found.domain, {})
-    except DomainError as error:
-        yield from map(str, error.faults)
+    modules_found_beside(found.path)
+    for fault in lacking(found.domain.phases, found.domain.phase_directory):
+        yield str(fault) if fault.path.endswith(".callable") else fault.message
 
 
 def walk_faults(domain: Domain, walks: tuple[Walk, ...]) -> Iterator[str]:

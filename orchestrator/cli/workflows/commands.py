@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.choices import ColorChoice, DisplayChoice, GraphFormat
+from orchestrator.cli.choices import ColorChoice, DisplayChoice, GraphFormat, NetworkChoice, SandboxBackend
 from orchestrator.cli.options import (
     AsJson,
     Attempts,
@@ -16,6 +16,7 @@ from orchestrator.cli.options import (
     InputTokens,
     Money,
     OutputTokens,
+    RequireIsolation,
     Runs,
     Time,
     Tokens,
@@ -45,12 +46,22 @@ Model = Annotated[
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="That server, such as http://localhost:11434/v1.")
 ]
+Network = Annotated[
+    NetworkChoice | None, typer.Option("--network", help="Whether the generator's program may use the network.")
+]
+Sandbox = Annotated[
+    SandboxBackend | None, typer.Option("--sandbox", help="What holds programs in; auto is the best that works.")
+]
 StateDirectory = Annotated[
     Path | None,
     typer.Option("--state-directory", metavar="DIRECTORY", help="Where the state lies.  [default: as the domain says]"),
 ]
 StateFile = Annotated[
     Path | None, typer.Option("--state", metavar="FILE", help="A state to go on with, for `provide state`.")
+]
+LearningsFile = Annotated[
+    Path | None,
+    typer.Option("--learnings", metavar="FILE", help="Learning records of another workflow, to learn from."),
 ]
 
 workflow_application = typer.Typer(
@@ -78,6 +89,9 @@ def run_command(
     generator: GeneratorCommand = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    network: Network = None,
+    sandbox: Sandbox = None,
+    require_isolation: RequireIsolation = None,
     attempts: Attempts = None,
     time: Time = None,
     tokens: Tokens = None,
@@ -85,6 +99,7 @@ def run_command(
     output_tokens: OutputTokens = None,
     money: Money = None,
     state_directory: StateDirectory = None,
+    learnings: LearningsFile = None,
     runs: Runs = RUNS,
     display: Display = DisplayChoice.AUTO,
     color: Color = ColorChoice.AUTO,
@@ -107,10 +122,25 @@ def run_command(
             output_tokens=output_tokens,
             money=money,
         )
-        over = Overrides(generator=generator, model=model, base_url=base_url, limits=limits)
+        over = Overrides(
+            generator=generator,
+            model=model,
+            base_url=base_url,
+            network=None if network is None else network.value,
+            sandbox=None if sandbox is None else sandbox.value,
+            require_isolation=None if require_isolation is None else require_isolation.value,
+            limits=limits,
+        )
         manner = Manner(display=display, color=color, as_json=as_json)
         code = run_workflow(
-            domain, param or [], config, over, runs=runs, state_directory=state_directory, manner=manner
+            domain,
+            param or [],
+            config,
+            over,
+            runs=runs,
+            state_directory=state_directory,
+            manner=manner,
+            learnings=learnings,
         )
         raise typer.Exit(code)
 
@@ -120,6 +150,8 @@ def resume_command(
     name: WorkflowName,
     *,
     config: ConfigFile = None,
+    learnings: LearningsFile = None,
+    require_isolation: RequireIsolation = None,
     attempts: Attempts = None,
     time: Time = None,
     tokens: Tokens = None,
@@ -137,7 +169,7 @@ def resume_command(
 
     with reported_errors(verbose=verbose):
         from orchestrator.cli.conducting import Manner
-        from orchestrator.cli.overrides import Limits
+        from orchestrator.cli.overrides import Limits, Overrides
         from orchestrator.cli.workflows.running import resume_workflow
 
         limits = Limits(
@@ -149,7 +181,10 @@ def resume_command(
             money=money,
         )
         manner = Manner(display=display, color=color, as_json=as_json)
-        raise typer.Exit(resume_workflow(name, config, limits, runs=runs, manner=manner))
+        over = Overrides(
+            require_isolation=None if require_isolation is None else require_isolation.value, limits=limits
+        )
+        raise typer.Exit(resume_workflow(name, config, over, runs=runs, manner=manner, learnings=learnings))
 
 
 @workflow_application.command("decide")
@@ -161,25 +196,43 @@ def decide_command(
     *,
     state: StateFile = None,
     config: ConfigFile = None,
+    require_isolation: RequireIsolation = None,
+    attempts: Attempts = None,
+    time: Time = None,
+    tokens: Tokens = None,
+    input_tokens: InputTokens = None,
+    output_tokens: OutputTokens = None,
+    money: Money = None,
     runs: Runs = RUNS,
     display: Display = DisplayChoice.AUTO,
     color: Color = ColorChoice.AUTO,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Decide what a paused workflow waits for, and go on with it."""
+    """Decide what a paused workflow waits for, and go on with it. Limits: as for the run."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
         from orchestrator.cli.conducting import Manner
-        from orchestrator.cli.overrides import Limits
+        from orchestrator.cli.overrides import Limits, Overrides
         from orchestrator.cli.workflows.running import resume_workflow
         from orchestrator.cli.workflows.standing import show_decision
 
         manner = Manner(display=display, color=color, as_json=as_json)
         if not choice:
             raise typer.Exit(show_decision(name, runs, manner))
-        code = resume_workflow(name, config, Limits(), runs=runs, manner=manner, choice=choice, state=state)
+        limits = Limits(
+            attempts=attempts,
+            time=time,
+            tokens=tokens,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            money=money,
+        )
+        over = Overrides(
+            require_isolation=None if require_isolation is None else require_isolation.value, limits=limits
+        )
+        code = resume_workflow(name, config, over, runs=runs, manner=manner, choice=choice, state=state)
         raise typer.Exit(code)
 
 
@@ -192,7 +245,7 @@ def status_command(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show where a workflow is: its checklist, what it waits for, what it used, and its state."""
+    """Show where a workflow is: its checklist, what it waits for, what it counted and learned, and its state."""
     from orchestrator.cli.failures import reported_errors
 
     with reported_errors(verbose=verbose):
@@ -200,6 +253,17 @@ def status_command(
         from orchestrator.cli.workflows.standing import show_status
 
         show_status(name, runs, Manner(color=color, as_json=as_json))
+
+
+@workflow_application.command("learnings")
+def learnings_command(name: WorkflowName = "last", *, runs: Runs = RUNS, verbose: Verbose = False) -> None:
+    """Print what was learned from failures, as a file that `run --learnings` gives to another workflow."""
+    from orchestrator.cli.failures import reported_errors
+
+    with reported_errors(verbose=verbose):
+        from orchestrator.cli.workflows.standing import export_learnings
+
+        export_learnings(name, runs)
 
 
 @workflow_application.command("graph")

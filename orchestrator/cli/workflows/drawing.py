@@ -29,7 +29,7 @@ __all__ = ["draw_domain"]
 def draw_domain(name: str, form: GraphFormat, place: RunPlace) -> None:
     """The phases of a domain, or those of a workflow with its way through them; RequestError for neither."""
     if name in EXAMPLES or Path(name).exists():
-        table, path = find_domain(name, place.root).domain.lifecycle, None
+        table, path = find_domain(name, place.root, is_executed=False).domain.lifecycle, None
     elif place.journal_file.is_file():
         table, path = table_of_run(name, place)
     else:

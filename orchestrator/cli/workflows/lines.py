@@ -10,7 +10,8 @@ from rich.text import Text
 from orchestrator.cli.appearance import Marks
 from orchestrator.cli.inert import inert, one_line
 from orchestrator.cli.wording import duration
-from orchestrator.workflow.messages import lines_of as told_lines
+from orchestrator.workflow.messages import marked_lines_of
+from orchestrator_events.event import Event
 from orchestrator_events.execution import ExecutionInterrupted, ExecutionResumed, SubscriberFailed
 from orchestrator_events.record import Record
 from orchestrator_events.run import BudgetExhausted
@@ -59,13 +60,19 @@ def lines_of(record: Record, marks: Marks) -> Iterator[Text]:
             failed = f"subscriber {event.subscriber} failed at {event.event}: {event.error}"
             yield Text(shown(failed, marks), "yellow")
         case SummaryReported() | ExecutionResumed() | WorkflowCompleted() | PhaseAbandoned():
-            yield from (Text(f"  {inert(line)}") for line in told_lines(event))
+            yield from told_lines(event)
         case DecisionNeeded():
-            yield from (Text(f"  {inert(line)}", "bold yellow") for line in told_lines(event))
+            yield from told_lines(event, "bold yellow")
         case _ if isinstance(event, TROUBLE):
-            yield from (Text(f"  {inert(line)}", "red") for line in told_lines(event))
+            yield from told_lines(event, "red")
         case _:
             yield from component_lines(record, marks)
+
+
+def told_lines(event: Event, style: str = "") -> Iterator[Text]:
+    """What the engine has people told; the text of others further in, so that no line of it passes for one of ours."""
+    for line in marked_lines_of(event):
+        yield Text(f"{'    ' if line.is_theirs else '  '}{inert(line.text)}", style)
 
 
 def component_lines(record: Record, marks: Marks) -> Iterator[Text]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,16 +13,19 @@ import attrs
 from orchestrator.blocking import run_blocking
 from orchestrator.cli.exitcodes import RequestError
 from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.streams import printing_aside
 from orchestrator.documents import read_document
-from orchestrator.faults import closest_name
+from orchestrator.faults import Fault, closest_name
 from orchestrator.history import UnknownRunError, find_run
 from orchestrator.structuring import structure
-from orchestrator.workflow.domain import Domain, load_domain
+from orchestrator.workflow.domain import Domain, Phase
+from orchestrator.workflow.domainfiles import Examine, read_domain
 from orchestrator.workflow.examples import EXAMPLES
+from orchestrator.workflow.executors import lacking
 from orchestrator.workflow.resuming import find_workflow as find_named
 from orchestrator_events.journal import Journal
 
-__all__ = ["FoundDomain", "find_domain", "find_workflow", "keep_domain", "kept_domain"]
+__all__ = ["FoundDomain", "find_domain", "find_workflow", "keep_domain", "kept_domain", "modules_found_beside"]
 
 NAMES: Final = ("domain.yaml", "domain.yml", "domain.toml", "domain.json", "domain.md", "orchestrator.md")
 """What a domain file may be called in the directory that is named."""
@@ -46,29 +51,49 @@ class KeptDomain:
     state_directory: str
 
 
-def find_domain(text: str, runs: Path, state_directory: Path | None = None) -> FoundDomain:
+def find_domain(text: str, runs: Path, state_directory: Path | None = None, *, is_executed: bool = True) -> FoundDomain:
     """The domain of an example, of a file, or of the directory that the file lies in.
 
     The state lies where the domain says, or in `state_directory`; that of an example below the runs. Raises
-    RequestError where there is none, DomainError with every fault of one.
+    RequestError where there is none, DomainError with every fault of one: where it is to be executed, also with what
+    its phases lack.
     """
     example = text if text in EXAMPLES else ""
     path = (EXAMPLES[text] if example else file_of(text)).absolute()
-    domain = load_domain(path)
+    domain = read_domain(path, lacking_beside(path) if is_executed else None)
     where = state_directory or (runs / "state" if example else None)
     if where is not None:
         domain = attrs.evolve(domain, state_directory=where.absolute())
     return FoundDomain(domain=domain, path=path, example=example)
 
 
+def lacking_beside(path: Path) -> Examine:
+    """What looks for the callables of phases beside their domain file."""
+
+    def examine(phases: Sequence[Phase], directory: Path | None) -> Iterable[Fault]:
+        modules_found_beside(path)
+        with printing_aside():
+            return tuple(lacking(phases, directory))
+
+    return examine
+
+
+def modules_found_beside(path: Path) -> None:
+    """Have the modules that a domain names looked for beside its file first, as those of a script are."""
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+
+
 def file_of(text: str) -> Path:
     """The domain file that a path names."""
     path = Path(text)
     if path.is_dir():
-        found = next((path / name for name in NAMES if (path / name).is_file()), None)
-        if found is None:
+        found = [name for name in NAMES if (path / name).is_file()]
+        if not found:
             raise RequestError(f"{path} holds no domain: name the file, or call it {NAMES[0]} or {NAMES[-1]}")
-        return found
+        if len(found) > 1:
+            raise RequestError(f"{path} holds {' and '.join(found)}: name the one that is meant")
+        return path / found[0]
     if not path.exists():
         near = closest_name(text, EXAMPLES)
         remedy = f"did you mean {near!r}?" if near else f"name its file, or an example: {', '.join(EXAMPLES)}"

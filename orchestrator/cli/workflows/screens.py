@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from orchestrator.cli.appearance import ASCII, Marks
+from orchestrator.cli.appearance import ASCII, Marks, print_hanging
 from orchestrator.cli.inert import one_line
 from orchestrator.cli.recordscreens import drawn_below
 from orchestrator.cli.wording import duration
@@ -19,12 +19,21 @@ from orchestrator.cli.workflows.lines import lines_of
 from orchestrator.workflow.todos import TodoView, read_todos
 from orchestrator_events.clock import Clock, SystemClock
 from orchestrator_events.record import Record
-from orchestrator_events.workflow import PhaseStarted, TodosUpdated
+from orchestrator_events.workflow import (
+    CascadeDetected,
+    DecisionNeeded,
+    PhaseStarted,
+    StateUnreadable,
+    StateUnwritable,
+    TodosUpdated,
+)
 
 __all__ = ["ChecklistScreen", "LinesScreen"]
 
 WIDTH: Final = 120
 REFRESH_S: Final = 0.2
+WHOLE: Final = (CascadeDetected, DecisionNeeded, StateUnreadable, StateUnwritable)
+"""Records whose lines are never cut: a state is recovered from them, and decisions rest on them."""
 HEARTBEAT_S: Final = 30.0
 """Silence after which a line says that the workflow is alive, seconds: shorter than any CI's patience."""
 
@@ -51,7 +60,7 @@ class LinesScreen:
             case PhaseStarted() as event:
                 self.phase, self.since = event.phase, self.clock.monotonic()
         for line in lines_of(record, self.marks):
-            self.console.print(line)
+            print_hanging(self.console, line)
         self.beat_later()
 
     def show_title(self, title: str) -> None:
@@ -103,7 +112,7 @@ class ChecklistScreen:
             case PhaseStarted() as event:
                 self.phase, self.since = event.phase, self.clock.monotonic()
         for line in lines_of(record, self.marks):
-            self.console.print(self.cut(line))
+            print_hanging(self.console, line if isinstance(record.event, WHOLE) else self.cut(line))
         if self.live is not None:
             self.live.refresh()
 

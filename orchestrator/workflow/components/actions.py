@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -131,12 +132,12 @@ class GetSummary:
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """Attempt an operation of the domain, or note an attempt that the phase made itself."""
+    """Attempt an operation of the host's; without one, ask how often the phase may, or note an attempt it made."""
 
     operation: str
     max_retries: int | None = None
     success: bool | None = None
-    """Whether the phase's own attempt succeeded; left out to have the operation attempted."""
+    """Whether the phase's own attempt succeeded; left out before the first."""
     error: str = ""
     fix: str = ""
 
@@ -152,19 +153,21 @@ class Retry:
                 self.operation, operation.attempt, fix=operation.fix, max_retries=self.max_retries
             )
             return outcome.as_json()
-        if self.success is None:
-            limit = handler.limit_of(self.operation, self.max_retries)
-            raise ValueError(
-                f"nothing attempts {self.operation!r} here: attempt it yourself, at most {limit} times in all, and "
-                "say success, error and fix after each"
-            )
+        limit, done = handler.limit_of(self.operation, self.max_retries), handler.failures_of(self.operation)
+        if self.success is None and done < limit and handler.exhausted(self.operation) is None:
+            return {"attempts": done, "attempts_left": limit - done, "next": self.own_attempts(limit)}
         noted = await handler.report(
-            self.operation, self.max_retries, is_success=self.success, error=self.error, fix=self.fix
+            self.operation, self.max_retries, is_success=bool(self.success), error=self.error, fix=self.fix
         )
         if noted is not None:
             return noted.as_json()
-        limit, done = handler.limit_of(self.operation, self.max_retries), handler.failures_of(self.operation)
-        return {"success": False, "attempts": done, "attempts_left": limit - done, "escalation_required": False}
+        return {"success": False, "attempts": done + 1, "attempts_left": limit - done - 1, "escalation_required": False}
+
+    def own_attempts(self, limit: int) -> str:
+        """What a phase does that asks for an operation which only it can attempt."""
+        told = {"operation": self.operation, "max_retries": limit, "success": False, "error": "…", "fix": "…"}
+        form = json.dumps({"retry_handler": told}, ensure_ascii=False)
+        return f"attempt {self.operation} yourself, and say after each attempt whether it succeeded: {form}"
 
 
 def refuse_more(handler: RetryHandler, operation: str, asked: int | None) -> None:

@@ -97,7 +97,8 @@ async def ending_of(
         text = str(error.answer)
         in_passing = error if isinstance(error, TransientGenerationError) else None
         raw = clean(text)[:answer_bytes]
-        return Ending("error", describe(error), raw, text, usage_in(error), in_passing=in_passing)
+        unsent = Charge() if in_passing is not None and in_passing.is_unreachable else None
+        return Ending("error", describe(error), raw, text, usage_in(error), charge=unsent, in_passing=in_passing)
     except Exception as error:  # noqa: BLE001 -- a generator is untrusted: whatever it raises ends this call alone
         return Ending("error", describe(error))
 

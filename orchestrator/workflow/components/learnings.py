@@ -170,8 +170,12 @@ class Learnings:
 
         A record keeps its id unless that is taken here.
         """
+        return await self.take_in(LearningStore.imported(text, source))
+
+    async def take_in(self, store: LearningStore) -> LearningStore:
+        """Take in the records of another store; what is new is recorded."""
         before = self.store
-        merged = before.merge(LearningStore.imported(text, source))
+        merged = before.merge(store)
         self.issued.update(record.record_id for record in merged.records)
         events = [event_of(record) for record in merged.records if record not in before.records]
         if events:
@@ -197,7 +201,7 @@ def diagnosed(failures: Sequence[PhaseFailed], store: LearningStore, settings: L
     if not failures:
         return Diagnosis("No failures to diagnose.", "")
     patterns = dict.fromkeys((failure.phase, pattern_of(failure.error)) for failure in failures)
-    lines = [f"{len(failures)} failures of {len(patterns)} kinds:"]
+    lines: list[str] = []
     rules: list[str] = []
     for phase, pattern in patterns:
         alike = [

@@ -14,7 +14,7 @@ from itertools import count
 
 import attrs
 
-from orchestrator.adapter_errors import TransientGenerationError
+from orchestrator.adapter_errors import GeneratorUnavailableError, TransientGenerationError
 from orchestrator.faults import closest_name
 from orchestrator.jsondata import JSON
 from orchestrator.ports import Generator
@@ -152,6 +152,8 @@ class Subagents:
         for retry in count():
             result, error = await self.tried(role, generator, text)
             wait = None if error is None else self.wait_for(retry, error)
+            if wait is None and error is not None and error.is_unreachable:
+                raise GeneratorUnavailableError(error.reason) from error
             if wait is None:
                 break
             await asyncio.sleep(wait)

@@ -33,8 +33,8 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
     "subagent_spawner": "Gives a bounded task to a subagent (spawn), or several at once (spawn_parallel).",
     "metrics_collector": "Records counts, times and tokens (record_count, start_timer, stop_timer, record_tokens), "
     "and sums them up (get_summary).",
-    "retry_handler": "Attempts an operation of the domain, at most max_retries times in all (retry); without such an "
-    "operation, notes an attempt that you made yourself, with success, error and fix. history lists the attempts.",
+    "retry_handler": "Attempts an operation, at most max_retries times in all (retry). One that only you can attempt "
+    "you attempt yourself, and say success, error and fix after each attempt. history lists the attempts.",
     "learning_recorder": "Records a failure (record) and what resolved it (resolve), finds failures like one "
     "(find_similar), sums them up (aggregate).",
 }

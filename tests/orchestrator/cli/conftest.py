@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import attrs
@@ -138,3 +138,45 @@ def environment() -> dict[str, str]:
     """The environment of a command in a process of its own; it finds the package as this process does."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path), "TERM": "xterm"}
+
+
+BREAD = """
+domain: bread
+phases:
+  - {id: knead, callable: "bread_phases:knead"}
+  - {id: bake, callable: "bread_phases:bake"}
+  - done
+parameters:
+  id: {type: string, default: loaf}
+"""
+
+BREAD_PHASES = r"""
+import os
+from pathlib import Path
+
+print("imported")
+
+def knead(state, components):
+    print("printed by a phase")
+    os.system("echo printed by a program")
+    components.wait(components.metrics.count("files_modified", 3))
+    return {"next_phase": "bake", "state_updates": {"workflow_id": state["parameters"]["id"]}, "output": "kneaded"}
+
+def bake(state, components):
+    if Path("error").exists():
+        raise RuntimeError(Path("error").read_text())
+    return {"next_phase": "done", "state_updates": {}, "output": "baked"}
+"""
+
+
+@pytest.fixture
+def bread(workbench: Workbench) -> Iterator[Path]:
+    """A domain whose second phase fails with what the file `error` says, as long as there is one."""
+    path = list(sys.path)
+    directory = workbench.directory / "bread"
+    directory.mkdir()
+    (directory / "domain.yaml").write_text(BREAD)
+    (directory / "bread_phases.py").write_text(BREAD_PHASES)
+    yield directory
+    sys.path[:] = path
+    sys.modules.pop("bread_phases", None)

@@ -325,12 +325,12 @@ def test_hostile_text_is_inert(workbench: Any) -> None:
     assert "[red]kcatta" in shown.out
 
 
-def test_internal_errors_have_no_traceback(workbench: Any) -> None:
-    """A directory that cannot be written is one line and 1; `-v` adds where it happened."""
+def test_errors_have_no_traceback(workbench: Any) -> None:
+    """A directory that cannot be written is one line, which names the option, and 2; `-v` adds where it happened."""
     (workbench.directory / "runs").write_text("in the way")
     outcome = workbench.run()
     loud = workbench.run("-v")
-    assert (outcome.code, loud.code) == (1, 1)
-    assert outcome.err == "error: runs: File exists\n"
+    assert (outcome.code, loud.code) == (2, 2)
+    assert outcome.err == "error: runs: not a directory: name a directory that can be written with --runs\n"
     assert loud.err.startswith("Traceback (most recent call last):")
     assert loud.err.endswith(outcome.err)

@@ -38,10 +38,10 @@ def test_the_epic_comes_to_its_end(workbench: Any) -> None:
         ["Every module and every function has a docstring."],
     )
     for line in (
-        "  slugs.py conforms after 2 attempts.",
-        "  All 7 cases pass.",
-        "  shares must be fixed: Every module and every function has a docstring.",
-        "  shares: completed. 2 of 2 stories are completed.",
+        "    slugs.py conforms after 2 attempts.",
+        "    All 7 cases pass.",
+        "    shares must be fixed: Every module and every function has a docstring.",
+        "    shares: completed. 2 of 2 stories are completed.",
     ):
         assert line in outcome.err.splitlines()
 

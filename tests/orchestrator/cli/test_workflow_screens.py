@@ -7,7 +7,7 @@ import io
 
 from rich.console import Console
 
-from orchestrator.cli.appearance import ASCII, UNICODE
+from orchestrator.cli.appearance import ASCII, UNICODE, print_hanging
 from orchestrator.cli.workflows.checklist import checklist_lines
 from orchestrator.cli.workflows.lines import lines_of
 from orchestrator.cli.workflows.screens import ChecklistScreen, LinesScreen
@@ -16,7 +16,7 @@ from orchestrator.workflow.todos import Todo, TodoView, written_todos
 from orchestrator_events.blob import Blob
 from orchestrator_events.event import Event
 from orchestrator_events.record import Record
-from orchestrator_events.workflow import PhaseStarted, SummaryReported, TodosUpdated
+from orchestrator_events.workflow import PhaseStarted, StateUnwritable, SummaryReported, TodosUpdated
 
 VIEW = TodoView(
     "Workflow: red-1 - All red",
@@ -55,7 +55,7 @@ def test_checklist() -> None:
 def test_what_phases_say_is_inert() -> None:
     """Nothing that a phase is called or says reaches the terminal as a control sequence."""
     said = [*lines_of(recorded(SummaryReported(phase="mix", output=Blob(HOSTILE))), UNICODE)]
-    assert [line.plain for line in said] == ["  red", "  blue"]
+    assert [line.plain for line in said] == ["    red", "    blue"]
     hostile = TodoView(f"Workflow: {HOSTILE}", (Todo(f"Item: {HOSTILE}", "pending"),))
     assert [line.plain for line in checklist_lines(hostile, UNICODE)] == ["Workflow: red", "    ○ Item: red"]
 
@@ -106,3 +106,32 @@ def test_the_drawing_fits_the_terminal() -> None:
         "  ○ Phase: done",
         "  paint  0.0s   total 0.0s",
     ]
+
+
+def test_a_broken_line_stays_as_far_in() -> None:
+    """Where a terminal breaks a line of others, no word of it begins where the product's own lines do."""
+    console = Console(file=io.StringIO(), width=24, force_terminal=True, color_system=None)
+    for line in lines_of(
+        recorded(SummaryReported(phase="mix", output=Blob("a long tale options: go on, and on"))), UNICODE
+    ):
+        print_hanging(console, line)
+    assert isinstance(console.file, io.StringIO)
+    assert [line.rstrip() for line in console.file.getvalue().splitlines()] == [
+        "    a long tale options:",
+        "    go on, and on",
+    ]
+
+
+def test_what_is_to_be_recovered_is_not_cut() -> None:
+    """Beside the drawing, too, a state that could not be written is put out whole."""
+
+    async def drawn() -> str:
+        console = Console(file=io.StringIO(), width=24, force_terminal=True, color_system=None)
+        screen = ChecklistScreen(console, UNICODE, ManualClock())
+        state = Blob('{"note": "red and green and blue and white"}')
+        screen.show(recorded(StateUnwritable(path="x", message="x: disk full", state=state)))
+        screen.close()
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue()
+
+    assert '{"note": "red and green and blue and white"}' in " ".join(asyncio.run(drawn()).split())

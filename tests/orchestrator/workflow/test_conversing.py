@@ -34,6 +34,7 @@ def filed(bench: Any) -> Any:
         phases=("01-work", "done"),
         phase_directory=directory,
         state_directory=bench.directory / "state",
+        state={"properties": {"files": {"type": "array", "items": {"type": "string"}}}},
     )
     return bench
 
@@ -71,6 +72,9 @@ def test_a_fenced_answer(filed: Any) -> None:
         (GOOD.replace('{"files": ["a.py"]}', "[]"), "$.state_updates: expected an object"),
         (GOOD.replace('"worked"', "NaN"), "not JSON"),
         ('{"next_phase": "done", "next_phase": "done", "state_updates": {}, "output": ""}', "more than once"),
+        (GOOD.replace('"done"', '"02-tset"'), "'02-tset' is unknown after 01-work: choose one of 01-work, done"),
+        (GOOD.replace('["a.py"]', '"a.py"'), "$.state_updates.files: expected array, found string"),
+        (GOOD.replace('"files"', '"phase"'), "$.state_updates.phase: the engine keeps this field itself"),
         ('{"launch_missiles": {}}', "no such component"),
         ('{"subagent_spawner": {"action": "fly"}}', "no action"),
     ],
@@ -86,6 +90,43 @@ def test_two_bad_answers(filed: Any) -> None:
     result, generator = run(filed, "I did it.", "I really did.")
     assert (result.decision.about, len(generator.prompts)) == ("phase error", 2)
     assert "is not JSON" in result.state["error"]
+
+
+@pytest.mark.parametrize("answer", [GOOD.replace('"done"', '"nowhere"'), GOOD.replace('["a.py"]', "7")])
+def test_two_answers_that_the_workflow_cannot_take(filed: Any, answer: str) -> None:
+    """A next phase that is none and a field of another type are bad answers like any: the second is the error."""
+    result, generator = run(filed, answer, answer)
+    assert (result.decision.about, result.phase, len(generator.prompts)) == ("phase error", "01-work", 2)
+    assert ("choose one of" in result.state["error"]) != ("expected array" in result.state["error"])
+
+
+def test_an_error_that_the_phase_reports_is_taken_at_once(filed: Any) -> None:
+    """A phase that could not do its work is no bad answer, whatever phase it names."""
+    said = '{"next_phase": "nowhere", "state_updates": {"error": "no compiler"}, "output": "stopped"}'
+    result, generator = run(filed, said)
+    assert (result.state["error"], len(generator.prompts)) == ("no compiler", 1)
+
+
+def test_the_prompt_says_what_the_state_must_be(filed: Any) -> None:
+    """The model is told the schema that its updates are checked against, and how an attempt of its own is noted."""
+    _, generator = run(filed, GOOD)
+    schema = json.dumps(filed.domain.state, indent=2)
+    assert (
+        f"With the updates in it, but for the fields that the engine keeps, it must fit this JSON Schema:\n\n{schema}\n"
+        in generator.prompts[0]
+    )
+    assert '"max_retries": 3, "success": false, "error": "why", "fix": ' in generator.prompts[0]
+
+
+def test_every_action_of_the_prompt_is_done(filed: Any) -> None:
+    """What the prompt shows as an action works word for word; contract 4's call of the retry handler as well."""
+    _, generator = run(filed, GOOD)
+    shown = [line for line in generator.prompts[0].split("\n") if line.startswith('{"') and "next_phase" not in line]
+    done = json.dumps({"status": "success", "summary": "written", "files_changed": []})
+    result, generator = run(filed, shown[0], done, *shown[1:], GOOD)
+    told = [prompt.rsplit("Its result", 1)[-1] for prompt in generator.prompts if prompt.endswith("Go on.\n")]
+    assert (result.status, len(shown), len(told)) == ("done", 5, 5)
+    assert "attempt test yourself" in told[2]
 
 
 def test_actions(filed: Any) -> None:

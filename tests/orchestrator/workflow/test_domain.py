@@ -7,8 +7,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from orchestrator.workflow import CascadeRule, Domain, DomainError, Phase, Policy, load_domain
-from orchestrator.workflow.domainfiles import phase_warnings
+from orchestrator.workflow import CascadeRule, Domain, DomainError, Phase, Policy, Workflow, load_domain
+from orchestrator.workflow.domainfiles import phase_warnings, read_domain
+from orchestrator.workflow.executors import lacking
 
 YAML = """\
 extends: sage/core/components/orchestrator-base.md
@@ -231,6 +232,7 @@ state: {x: {type: text}}
             r"state\.required: .*leave it out",
         ),
         ("domain: x\nphases: [a, done]\npolicy: {cascade: retry}\n", "expected one of"),
+        ("domain: x\nphases: [a, done]\nstate: {properties: 7}\n", r"state\.properties: expected a table of schemas"),
         ("- a\n", "expected a table"),
     ],
 )
@@ -307,3 +309,92 @@ def test_phases_without_structure(tmp_path: Path, phases: str) -> None:
     with pytest.raises(DomainError) as caught:
         load_domain(written(tmp_path, "domain.yaml", f"domain: x\nphases: {phases}\n"))
     assert all("no phase" not in fault.message and "last phase" not in fault.message for fault in caught.value.faults)
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        (  # a base that is not there
+            "extends: nowhere.yaml\nphases: [{id: a b, next: [c]}, done]\nstate: {x: {type: text}}\ntitle: 7\n",
+            ["$.extends", "$.phases[0].id", "$.phases[0].next[0]", "$.state.properties.x.type", "$.title"],
+        ),
+        (  # a base that is none
+            "extends: 7\ndomain: a b\n",
+            ["$.domain", "$.extends"],
+        ),
+        (  # what is extended might have the other half of the rule, and the directory of the file
+            "extends: nowhere.yaml\ndomain: x\ncascade: {threshold: 9}\nphases: [{id: a, file: a.md}, done]\n",
+            ["$.extends"],
+        ),
+        (  # phases that are none
+            "domain: a b\nphases: 7\nstate: {x: {type: text}}\nparameters: {y: {type: text}}\n",
+            ["$.domain", "$.parameters.y.type", "$.phases", "$.state.properties.x.type"],
+        ),
+        (  # a phase that is none, which may be the one that comes next
+            "domain: x\nphases: [{id: a b, next: [c]}, 7, {id: d, callable: e}, done]\n",
+            ["$.phases[0].id", "$.phases[1]", "$.phases[2].callable"],
+        ),
+        (  # a phase without an id, with a file of its own
+            "domain: x\nphases: [{id: a b}, {idd: b, file: missing.md}, done]\n",
+            ["$.phases[0].id", "$.phases[1].file", "$.phases[1].id", "$.phases[1].idd"],
+        ),
+        (  # keys that are written in quotes
+            "domain: x\nphases: [{id: a b}, done]\n'we ird': 1\npolicy: {phase error: retry}\n",
+            ["$.phases[0].id", "$.policy['phase error']", "$['we ird']"],
+        ),
+        (  # a rule across keys, of which one is misspelt
+            "domain: x\nphases: [{id: a b}, done]\ncascade: {threshold: 9, windw: 12}\n",
+            ["$.cascade.windw", "$.phases[0].id"],
+        ),
+    ],
+)
+def test_faults_of_all_layers(tmp_path: Path, text: str, paths: list[str]) -> None:
+    """No fault hides another, whichever layer finds it; nothing is said that another may be the cause of."""
+    with pytest.raises(DomainError) as caught:
+        load_domain(written(tmp_path, "domain.yaml", text))
+    assert sorted(fault.path for fault in caught.value.faults) == paths
+
+
+def test_faults_of_what_is_extended(tmp_path: Path) -> None:
+    """A base that cannot be read, however far away, is named with what is wrong with it."""
+    written(tmp_path, "one/domain.yaml", "extends: ../two/domain.yaml\ndomain: x\nphases: [a b, done]\n")
+    written(tmp_path, "two/domain.yaml", "extends: base.yaml\n")
+    written(tmp_path, "two/base.yaml", "- a\n")
+    with pytest.raises(DomainError) as caught:
+        load_domain(tmp_path / "one/domain.yaml")
+    assert [str(fault) for fault in caught.value.faults] == [
+        "$.extends: ../two/domain.yaml: $.extends: base.yaml: $: expected a table: a domain definition",
+        "$.phases[0].id: 'a b' is no id: use letters, digits, '.', '_' and '-'",
+    ]
+
+
+def test_a_circle_of_namesakes(tmp_path: Path) -> None:
+    """The files of a circle are told apart by their directories."""
+    written(tmp_path, "one/domain.yaml", "extends: ../two/domain.yaml\ndomain: a\nphases: [x, done]\n")
+    written(tmp_path, "two/domain.yaml", "extends: ../one/domain.yaml\n")
+    with pytest.raises(DomainError, match=r"in a circle: domain\.yaml -> \.\./two/domain\.yaml -> domain\.yaml$"):
+        load_domain(tmp_path / "one/domain.yaml")
+
+
+def test_what_executes_phases_is_told_at_once(tmp_path: Path) -> None:
+    """Callables that cannot be imported do not hide phase files that are missing, with a loaded domain or a bad one."""
+    phases = "[{id: a, callable: 'no_module:f'}, {id: b, callable: 'os:no_function'}, c, {id: d e}, done]"
+    good = load_domain(written(tmp_path, "good.yaml", f"domain: x\nphases: {phases.replace('{id: d e}, ', '')}\n"))
+    with pytest.raises(DomainError) as unexecuted:
+        Workflow(good)
+    with pytest.raises(DomainError) as refused:
+        read_domain(written(tmp_path, "bad.yaml", f"domain: x\nphases: {phases}\n"), lacking)
+    lacked = ["$.phases[0].callable", "$.phases[1].callable", "$.phases[2]"]
+    assert [fault.path for fault in unexecuted.value.faults] == lacked
+    assert sorted(fault.path for fault in refused.value.faults) == [*lacked, "$.phases[3].id"]
+
+
+def test_unknown_settings_name_the_known_ones(tmp_path: Path) -> None:
+    """A setting that a component does not have is answered with those that it has."""
+    text = "domain: x\nphases: [a, done]\ncomponents: {retry-handler: {max_retries: 3}, state-manager: {x: 1}}\n"
+    with pytest.raises(DomainError) as caught:
+        load_domain(written(tmp_path, "domain.yaml", text))
+    assert [str(fault) for fault in caught.value.faults] == [
+        "$.components.retry-handler.max_retries: unknown key: there are test, review, build, custom",
+        "$.components.state-manager.x: unknown key: there are none here",
+    ]

@@ -128,6 +128,27 @@ def test_paused_and_killed(failing: Any) -> None:
             assert result.decision == failing.end.decision
 
 
+def test_killed_while_the_file_is_decided_on(bench: Any) -> None:
+    """Killed anywhere after an edit of the file, a workflow asks for what is left and comes to one end."""
+    bench.phases.script["01-work"] = [ValueError("no network")]
+    watched = WatchedJournal(bench=bench)
+    bench.workflow(journal=watched).run(run_id="r1")
+    begun = len(watched.moments)
+    bench.file().write_text(bench.file().read_text().replace("no network", "the cable"))
+    for choice in ("skip", "use file", "skip"):
+        bench.end = bench.workflow(journal=watched).resume("r1", choice)
+    choices = {"state mismatch": "use file", "phase error": "skip"}
+    ends = []
+    for moment in watched.moments[begun:]:
+        journal = restored(bench, moment)
+        if asyncio.run(load_workflow(journal, "r1")).state != "done":
+            result = bench.workflow(journal=journal, decide=lambda asked: choices[asked.about]).resume("r1")
+            ends.append((result.status, result.state == bench.end.state, result.executions["01-work"]))
+    assert bench.end.status == "done"
+    assert len(ends) > 10
+    assert set(ends) == {("done", True, 1)}
+
+
 ANSWERS = (
     '{"metrics_collector": {"action": "record_count", "metric": "files_modified", "value": 2}}',
     "no JSON",

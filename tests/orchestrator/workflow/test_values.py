@@ -17,7 +17,7 @@ from orchestrator.workflow.jsonshape import schema_faults, value_faults
 from orchestrator.workflow.merging import initial_state, merged
 from orchestrator.workflow.phases import PhaseOutcomeError, outcome_of, outcome_of_answer
 from orchestrator.workflow.statefile import StateFileError
-from orchestrator.workflow.statetext import is_same, read_state, written
+from orchestrator.workflow.statetext import is_same, read_given_state, read_state, written
 from orchestrator.workflow.todos import Todo, read_todos, written_todos
 from orchestrator.workflow.updating import update_faults
 
@@ -103,12 +103,46 @@ def test_the_engines_fields(name: str) -> None:
     assert [fault.path for fault in update_faults(DOMAIN, STATE, {name: "y"})] == [f"$.state_updates.{name}"]
 
 
-@pytest.mark.parametrize("workflow_id", ["../x", "", None, 7, "workflow-new", "a b", "con"])
+@pytest.mark.parametrize(
+    ("metrics", "path"),
+    [
+        (None, ""),
+        ([], ""),
+        ({}, ".workflow_version"),
+        ({"workflow_version": "2.0", "start_time": "x"}, ".workflow_version"),
+        ({"workflow_version": "1.0", "start_time": "y", "more": 1}, ".start_time"),
+    ],
+)
+def test_the_metrics_of_every_state(metrics: object, path: str) -> None:
+    """A phase may add to the metrics, and neither lose nor change what the initial state has in them (contract 4)."""
+    begun = {"workflow_version": "1.0", "start_time": "x"}
+    state = {**STATE, "metrics": begun}
+    assert list(update_faults(DOMAIN, state, {"metrics": {**begun, "more": 1}})) == []
+    first = next(iter(update_faults(DOMAIN, state, {"metrics": metrics})))
+    assert first.path == f"$.state_updates.metrics{path}"
+
+
+@pytest.mark.parametrize("workflow_id", ["../x", "", None, 7, "workflow-new", "last", "a b", "con", []])
 def test_ids_that_are_none(workflow_id: object) -> None:
     """An id that could not name a file is refused, even from the phase that may set it."""
     new = {**STATE, "workflow_id": None}
     assert list(update_faults(DOMAIN, new, {"workflow_id": "epic-1"})) == []
     assert len(list(update_faults(DOMAIN, new, {"workflow_id": workflow_id}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("workflow_id", "said"),
+    [
+        ("last", "'last' is what the newest run is called: choose another"),
+        ("workflow-new", "'workflow-new' is what a workflow without an id is called: choose another"),
+        ("ünï", "'ünï' cannot be a workflow's id: use at most 128 of the letters A-Z"),
+        ("a\u202e", r"'a\u202e' cannot be a workflow's id"),
+    ],
+)
+def test_what_is_said_of_ids_that_are_none(workflow_id: str, said: str) -> None:
+    """An id is shown as it was written, as far as a terminal can show it, and is no word that means another run."""
+    (fault,) = update_faults(DOMAIN, {**STATE, "workflow_id": None}, {"workflow_id": workflow_id})
+    assert fault.message.startswith(said)
 
 
 def test_the_domains_own_fields() -> None:
@@ -194,6 +228,14 @@ def test_the_initial_state() -> None:
     assert read_state(written(state), "x") == state
     with pytest.raises(Exception, match="last_updated"):
         read_state(written({**state, "workflow_id": "x"}), "x")
+
+
+def test_a_given_state() -> None:
+    """A state that somebody gives may be as the initial one is, also with an id; what it has is checked."""
+    state = {**initial_state("a", NEW_YEAR, {}), "workflow_id": "x"}
+    assert read_given_state(written(state), "x") == state
+    with pytest.raises(Exception, match="no time in ISO 8601"):
+        read_given_state(written({**state, "last_updated": "yesterday"}), "x")
 
 
 def test_the_file(tmp_path: Path) -> None:

@@ -190,7 +190,6 @@ def test_a_cascade_is_diagnosed_from_the_records() -> None:
     diagnosis, recommendation = asyncio.run(phase())
 
     assert diagnosis == (
-        "3 failures of 2 kinds:\n"
         "- 04-test, 2 times: ImportError: no module # (1 learning record like it: lr-2026-01-01-001; environment)\n"
         "- 05-review, once: nobody answered (no learning record like it)"
     )

@@ -89,6 +89,24 @@ def test_attempts_that_a_phase_made_itself_are_counted_the_same() -> None:
     assert len(host.history) == 4  # two attempts, the learning record, the escalation
 
 
+def test_the_contract_s_call_opens_an_operation_that_only_the_phase_can_attempt() -> None:
+    """`retry_handler: {operation, max_retries}` is no mistake where nothing attempts it: it says how to go on."""
+    host = RecordingHost()
+    asked = {"retry_handler": {"operation": "test", "max_retries": 3}}
+    failed = {"retry_handler": {**asked["retry_handler"], "success": False, "error": "1 failed", "fix": "the sign"}}
+
+    first, noted, second, *_, third = acted(host, asked, failed, asked, failed, failed, asked)
+
+    assert (first["attempts"], first["attempts_left"], second["attempts_left"]) == (0, 3, 2)
+    assert first["next"] == (
+        "attempt test yourself, and say after each attempt whether it succeeded: "
+        '{"retry_handler": {"operation": "test", "max_retries": 3, "success": false, "error": "…", "fix": "…"}}'
+    )
+    assert noted == {"success": False, "attempts": 1, "attempts_left": 2, "escalation_required": False}
+    assert (third["attempts"], third["escalation_required"]) == (3, True)
+    assert len(host.history) == 5  # three attempts, the learning record, the escalation
+
+
 def test_learnings_are_recorded_resolved_and_found() -> None:
     """The third failure like it says that a person should look for the cause."""
     host = RecordingHost()
@@ -160,7 +178,6 @@ def test_timers_tokens_and_summaries() -> None:
         ({"metrics_collector": {"action": "stop_timer", "timer_id": "t"}}, "does not run"),
         ({"subagent_spawner": {"action": "spawn", "subagent_type": "POET", "context": {}}}, "there is no role"),
         ({"subagent_spawner": {"action": "spawn", "subagent_type": "FIXER", "context": "all"}}, "expected a table"),
-        ({"retry_handler": {"operation": "test"}}, "attempt it yourself, at most 3 times in all"),
         ({"retry_handler": {"operation": "deploy", "success": True}}, "has no limit"),
         ({"retry_handler": {"operation": "test", "max_retries": 4, "success": False}}, "has at most 3 attempts"),
         ({"retry_handler": {"operation": "deploy", "max_retries": 999, "success": False}}, "has at most 10 attempts"),
