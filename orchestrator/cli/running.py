@@ -18,7 +18,7 @@ from orchestrator.cli.exitcodes import ExitCode, RequestError
 from orchestrator.cli.failures import requirement_named
 from orchestrator.cli.inert import inert
 from orchestrator.cli.overrides import Limits, Overrides, budget_section, configured
-from orchestrator.cli.runplace import RunPlace
+from orchestrator.cli.runplace import RunPlace, refuse_unwritable
 from orchestrator.cli.wording import limits
 from orchestrator.configuration import load_configuration
 from orchestrator.demo import CANDIDATE_FILE, DemoGenerator, demo_evaluator, demo_spec
@@ -63,6 +63,7 @@ def resume_run(
 ) -> ExitCode:
     """Go on with a run under the configuration it was started with, or the one named, limits changed as given."""
     place = RunPlace.at(runs)
+    refuse_unwritable(place.root)  # before it is read: a journal on a disk without writing may not even be opened
     with closing(place.journal_to_read()) as journal:
         run_id = place.found(journal, run_name)
         refuse_other_lifecycle(place, run_blocking(load_execution(journal, run_id)))

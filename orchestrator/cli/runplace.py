@@ -21,7 +21,7 @@ from orchestrator.journal.sqlite import SqliteJournal
 from orchestrator.workspace import write_files
 from orchestrator_events.journal import Journal
 
-__all__ = ["JOURNAL", "RunPlace"]
+__all__ = ["JOURNAL", "RunPlace", "refuse_unwritable"]
 
 RUNS: Final = "runs"
 """Where runs are kept unless another directory is named."""
@@ -29,6 +29,7 @@ JOURNAL: Final = "journal.sqlite"
 CONFIGURATION: Final = "configuration.json"
 TEXT_FILE: Final = "candidate.txt"
 """Name of a candidate that is one text, where nobody named its file."""
+REMEDY: Final = "name a directory that can be written with --runs"
 
 
 @attrs.frozen
@@ -130,14 +131,18 @@ class RunPlace:
 
 def made_writable(directory: Path) -> None:
     """Make a directory, unless it is there; RequestError where it cannot be made, or nothing can be written into it."""
-    remedy = "name a directory that can be written with --runs"
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = "not a directory" if isinstance(error, FileExistsError) else error.strerror or str(error)
-        raise RequestError(f"{error.filename or directory}: {reason}: {remedy}") from None
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise RequestError(f"{directory}: nothing can be written there: {remedy}")
+        raise RequestError(f"{error.filename or directory}: {reason}: {REMEDY}") from None
+    refuse_unwritable(directory)
+
+
+def refuse_unwritable(directory: Path) -> None:
+    """Raise RequestError where nothing can be written into a directory that is there."""
+    if directory.is_dir() and not os.access(directory, os.W_OK | os.X_OK):
+        raise RequestError(f"{directory}: nothing can be written there: {REMEDY}")
 
 
 def workflow_called(journal: Journal, text: str) -> str:
