@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -191,20 +191,20 @@ def test_two_starts_at_once(tmp_path: Path, ids: tuple[str, str], names: list[st
     (tmp_path / "domain.yaml").write_text(DOMAIN)
     (tmp_path / "twins_phases.py").write_text(PHASES)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    processes = []
-    for name in ("first", "second"):
-        os.mkfifo(tmp_path / name)
-        command = [sys.executable, "-m", "orchestrator", "workflow", "run", ".", "--param", f"name={name}"]
-        processes.append(
-            subprocess.Popen(
-                command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-        )
-    pipes = [opened(tmp_path / name, each) for name, each in zip(("first", "second"), processes, strict=True)]
-    for pipe, workflow_id in zip(pipes, ids, strict=True):  # both are in their phase now
-        os.write(pipe, workflow_id.encode())
-        os.close(pipe)
-    codes = [process.wait(60) for process in processes]
+    with ExitStack() as ended:
+        processes = []
+        for name in ("first", "second"):
+            os.mkfifo(tmp_path / name)
+            arguments = ("workflow", "run", ".", "--param", f"name={name}", "--display", "quiet")
+            command = [sys.executable, "-m", "orchestrator", *arguments]
+            processes.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL))
+            ended.callback(processes[-1].wait)
+            ended.callback(processes[-1].kill)  # one that waits for a pipe nobody opens would wait for good
+        pipes = [opened(tmp_path / name, each) for name, each in zip(("first", "second"), processes, strict=True)]
+        for pipe, workflow_id in zip(pipes, ids, strict=True):  # both are in their phase now
+            os.write(pipe, workflow_id.encode())
+            os.close(pipe)
+        codes = [process.wait(60) for process in processes]
     files = [path.name.removesuffix("-state.json") for path in (tmp_path / "state").glob("*-state.json")]
     assert (codes, sorted(name.partition("+")[0] for name in files)) == ([8, 8], names)
 
