@@ -27,6 +27,7 @@ __all__ = [
     "UnknownRunError",
     "begin_execution",
     "find_run",
+    "lifecycle_of",
     "load_execution",
     "load_run",
     "report_of",
@@ -132,6 +133,13 @@ async def first_of(journal: Journal, run_id: str) -> AsyncIterator[Entry]:
     async for entry in journal.read(run_id):
         yield entry
         return
+
+
+async def lifecycle_of(journal: Journal, run_id: str) -> str:
+    """The lifecycle of a run, from its first record alone; UnknownRunError for an id without records."""
+    async for entry in first_of(journal, run_id):
+        return entry.record.lifecycle
+    raise UnknownRunError(run_id, closest_name(run_id, await journal.run_ids()))
 
 
 async def load_run(journal: Journal, run_id: str) -> Run:

@@ -23,8 +23,7 @@ from orchestrator.cli.wording import limits
 from orchestrator.configuration import load_configuration
 from orchestrator.demo import CANDIDATE_FILE, DemoGenerator, demo_evaluator, demo_spec
 from orchestrator.engine import Orchestrator
-from orchestrator.execution import Execution
-from orchestrator.history import load_execution
+from orchestrator.history import lifecycle_of
 from orchestrator.spec import MergedSpec, load_spec
 from orchestrator_events.ledger import estimate_tokens
 
@@ -66,7 +65,7 @@ def resume_run(
     refuse_unwritable(place.root)  # before it is read: a journal on a disk without writing may not even be opened
     with closing(place.journal_to_read()) as journal:
         run_id = place.found(journal, run_name)
-        refuse_other_lifecycle(place, run_blocking(load_execution(journal, run_id)))
+        refuse_other_lifecycle(place, run_id, run_blocking(lifecycle_of(journal, run_id)))
     configuration = place.kept_configuration(run_id) if config is None else load_configuration(config)
     configuration = attrs.evolve(
         configuration,
@@ -80,20 +79,20 @@ def resume_run(
             return Conductor(orchestrator=orchestrator, place=place, manner=manner).resume(run_id)
 
 
-def refuse_other_lifecycle(place: RunPlace, run: Execution) -> None:
+def refuse_other_lifecycle(place: RunPlace, run_id: str, lifecycle: str) -> None:
     """Raise RequestError, naming what goes on with it, for a run that is no conformance run."""
-    match run.lifecycle:
+    match lifecycle:
         case "run":
             return
         case "workflow":
-            remedy = f"it is a workflow: {place.command('workflow resume', run.run_id)}"
+            remedy = f"it is a workflow: {place.command('workflow resume', run_id)}"
         case "plan":
             remedy = "it is a plan: `orchestrator plan resume` with the plan's file"
         case "agent":
             remedy = "it is an agent run: the program that started it goes on with it"
         case other:
             remedy = f"it is of the lifecycle {other!r}: what it is inside of goes on with it"
-    raise RequestError(f"run {run.run_id} is no conformance run; {remedy}")
+    raise RequestError(f"run {run_id} is no conformance run; {remedy}")
 
 
 def requirement(option: str | None, config: Path | None) -> str:

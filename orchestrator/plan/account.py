@@ -6,6 +6,7 @@ import asyncio
 
 import attrs
 
+from orchestrator.charges import spent
 from orchestrator.nesting import Allotment
 from orchestrator.plan.planrun import PlanRun
 from orchestrator.plan.steprun import StepRun
@@ -99,13 +100,3 @@ class Account:
             output_tokens=None if budget.output_tokens is None else writes,
             money_micro=held.money_micro,
         )
-
-
-def spent(ledger: Ledger) -> Charge:
-    """What a ledger has charged."""
-    return Charge(
-        input_tokens=ledger.input_tokens,
-        output_tokens=ledger.output_tokens,
-        money_micro=ledger.money_micro,
-        estimated=ledger.has_estimates,
-    )

@@ -8,14 +8,15 @@ import attrs
 
 from orchestrator.charges import spent, total
 from orchestrator.documents import parse_document
-from orchestrator.execution import Execution, changes_of
+from orchestrator.execution import changes_of
 from orchestrator.plan.dumping import dumped
+from orchestrator.plan.parentrun import CHILDREN, ParentRun
 from orchestrator.plan.plan import Plan, Step, read_plan
 from orchestrator.plan.vocabulary import output_name
 from orchestrator.structuring import structure
 from orchestrator_events.blob import Blob
 from orchestrator_events.budget import Charge
-from orchestrator_events.execution import BudgetRaised, ChildEnded, ChildStarted, ExecutionResumed
+from orchestrator_events.execution import BudgetRaised, ExecutionResumed
 from orchestrator_events.plan import (
     ArtifactPublished,
     DecisionRecorded,
@@ -39,7 +40,7 @@ __all__ = ["PlanRun", "awaited", "read_step", "with_steps", "written_step"]
 
 
 @attrs.define(eq=False, kw_only=True)
-class PlanRun(Execution):
+class PlanRun(ParentRun):
     """A plan: what it says now, where its steps are, and what was decided on the way."""
 
     plan: Plan | None = None
@@ -54,10 +55,6 @@ class PlanRun(Execution):
     """Who approved the plan as it is."""
     rejection: str = ""
     """What a reviewer asks to change, a JSON object; empty when nothing is."""
-    children: dict[str, int] = attrs.Factory(dict[str, int])
-    """Runs inside it, with the number of the record that announced each."""
-    ended: set[str] = attrs.Factory(set[str])
-    """Those whose end was recorded in this invocation."""
     settled: dict[str, StepSettled] = attrs.Factory(dict[str, StepSettled])
     """How each step ended last."""
     completed: list[str] = attrs.Factory(list[str])
@@ -159,17 +156,6 @@ def amended(run: PlanRun, event: PlanAmended) -> None:
     run.amendments.append(event)
 
 
-def child_started(run: PlanRun, event: ChildStarted) -> None:
-    """A run inside this one is announced; the record is the one being folded."""
-    run.children.setdefault(event.child_id, run.sequence)
-    run.ended.discard(event.child_id)
-
-
-def child_ended(run: PlanRun, event: ChildEnded) -> None:
-    """It rests, or its invocation is over."""
-    run.ended.add(event.child_id)
-
-
 def settled(run: PlanRun, event: StepSettled) -> None:
     """A step rests."""
     run.settled[event.step], run.settled_at[event.step] = event, run.sequence
@@ -241,8 +227,7 @@ PlanRun.changes = changes_of(
         ArtifactPublished: published,
         BudgetExhausted: exhausted,
         BudgetRaised: raised,
-        ChildEnded: child_ended,
-        ChildStarted: child_started,
+        **CHILDREN,
         DecisionRecorded: decided,
         ExecutionResumed: resumed,
         FollowUpAdded: followed,

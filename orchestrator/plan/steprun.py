@@ -7,15 +7,14 @@ import json
 import attrs
 
 from orchestrator.charges import charged_by
-from orchestrator.execution import Execution, changes_of
+from orchestrator.execution import changes_of
+from orchestrator.plan.parentrun import CHILDREN, ParentRun
 from orchestrator.plan.plan import Step
 from orchestrator.plan.planrun import read_step
 from orchestrator_events.budget import Charge
 from orchestrator_events.execution import (
     ApprovalAnswered,
     BudgetRaised,
-    ChildEnded,
-    ChildStarted,
     ExecutionResumed,
     ExecutionStart,
 )
@@ -50,7 +49,7 @@ class Work:
 
 
 @attrs.define(eq=False, kw_only=True)
-class StepRun(Execution):
+class StepRun(ParentRun):
     """A step: what it was asked, who worked on it, and what came of that."""
 
     step: Step
@@ -66,8 +65,6 @@ class StepRun(Execution):
     """Whether the last execution has an outcome."""
     works: dict[str, Work] = attrs.Factory(dict[str, Work])
     """Runs inside it, by their run id, oldest first."""
-    children: dict[str, int] = attrs.Factory(dict[str, int])
-    ended: set[str] = attrs.Factory(set[str])
     executed: StepExecuted | None = None
     """The last output."""
     made_in: int = 0
@@ -88,11 +85,6 @@ class StepRun(Execution):
     """Why it is blocked, or failed."""
     unblocked_by: str = ""
     """Digest of the plan that let it begin anew."""
-
-    @property
-    def open_works(self) -> tuple[Work, ...]:
-        """Runs inside it that are not over."""
-        return tuple(work for work in self.works.values() if work.finished is None)
 
     def work_of(self, purpose: str, number: int) -> Work | None:
         """The last run of this purpose in an execution."""
@@ -147,17 +139,6 @@ def work_finished(run: StepRun, event: WorkFinished) -> None:
     if work is not None:
         work.finished = event
     run.ledger.settle(event.key, event.charge)
-
-
-def child_started(run: StepRun, event: ChildStarted) -> None:
-    """A run inside this one is announced by the record being folded."""
-    run.children.setdefault(event.child_id, run.sequence)
-    run.ended.discard(event.child_id)
-
-
-def child_ended(run: StepRun, event: ChildEnded) -> None:
-    """Its invocation is over."""
-    run.ended.add(event.child_id)
 
 
 def executed(run: StepRun, event: StepExecuted) -> None:
@@ -236,8 +217,7 @@ StepRun.changes = changes_of(
         ArtifactPublished: published,
         BudgetOverrun: overran,
         BudgetRaised: raised,
-        ChildEnded: child_ended,
-        ChildStarted: child_started,
+        **CHILDREN,
         ExecutionResumed: resumed,
         ExecutionStart: began,
         StepBlocked: ended_without_success,

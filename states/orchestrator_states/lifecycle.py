@@ -62,16 +62,6 @@ def name_of(state: str) -> StateName:
     return StateName(str(state))
 
 
-def rows_of(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows, in order."""
-    return tuple(rows)
-
-
-def notes_of(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """The notes, in order."""
-    return tuple(notes)
-
-
 @attrs.frozen(kw_only=True)
 class Lifecycle:
     """A state machine as data: (state, event) alone decides, and the table says all there is.
